@@ -1,0 +1,50 @@
+// Runs an implementation on a case and holds its results against the oracle.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/verify/attention_case.h"
+
+namespace cosformer::kernels::verify {
+
+// All results as dense float64 arrays; empty where the case has no such thing.
+struct CaseResult {
+  std::vector<double> out, state_kv, state_z;
+  std::vector<double> dq, dk, dv, d_state_kv, d_state_z, d_log_decay;
+};
+
+// Runs forward and backward in `dtype`, memory poisoned with NaN beforehand, on `threads` threads.
+CaseResult run_case(const AttentionKernels& kernels, const AttentionCase& c, const CaseData& data, DType dtype,
+                    int threads = 1);
+
+// The parts of a result by name, in the order they are reported.
+struct NamedPart {
+  const char* name;
+  std::vector<double> CaseResult::*part;
+};
+const std::vector<NamedPart>& result_parts();
+
+// What a case's results are measured with.
+struct Yardstick {
+  CaseResult exact;       // float64, by the definition
+  CaseResult naive;       // the naive twin in the case's dtype
+  CaseResult magnitudes;  // how large the summed terms were
+};
+
+Yardstick make_yardstick(const AttentionCase& c, const CaseData& data);
+
+struct PartError {
+  const char* name = "";
+  double error = 0;  // largest absolute difference from the oracle; NaN where a result is not a number
+  double bound = 0;  // 2 · max(error of the naive twin, one rounding of the largest term)
+  bool within() const { return error <= bound; }
+};
+
+std::vector<PartError> compare(const AttentionCase& c, const Yardstick& yardstick, const CaseResult& result);
+
+// Runs all phases of a pass. `Pass` is called as pass(Work) for each item range.
+void run_phases(const Schedule& schedule, int threads, const std::function<void(const Work&)>& pass);
+
+}  // namespace cosformer::kernels::verify
