@@ -1,3 +1,4 @@
+// The facts that reader and writer share: the table of dtypes, sizes, and how names and shapes look in messages.
 #include <algorithm>
 #include <array>
 

@@ -1,3 +1,4 @@
+// safetensors::Reader: opening, bounds, streaming. The header's content is checked in safetensors_header.cc.
 #include <algorithm>
 #include <array>
 #include <bit>

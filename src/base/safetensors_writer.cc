@@ -1,3 +1,4 @@
+// safetensors::write: checks, order, header text, streaming. The format is described in base/safetensors.h.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -48,8 +49,9 @@ std::vector<Planned> plan(const std::string& path, const std::vector<TensorToWri
     }
     const bool has_source = static_cast<bool>(tensor.source);
     if ((tensor.data != nullptr && has_source) || (*bytes > 0 && tensor.data == nullptr && !has_source)) {
-      refuse_to_write(path, "tensor " + in_quotes(tensor.name) + " has " + (has_source ? "both" : "neither") +
-                                " data and a source; give one of the two");
+      refuse_to_write(path, "tensor " + in_quotes(tensor.name) + " has " +
+                                (has_source ? "both data and a source" : "neither data nor a source") +
+                                "; give one of the two");
     }
     planned.push_back({&tensor, *bytes});
   }

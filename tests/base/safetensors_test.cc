@@ -254,10 +254,9 @@ TEST(SafetensorsWriter, RefusesWhatTheReaderWouldNotRead) {
   EXPECT_PRED_FORMAT2(IsSubstring, "impossible shape [2, -1]", refusal({shaped({2, -1})}));
   EXPECT_PRED_FORMAT2(IsSubstring, "impossible shape", refusal({shaped({std::int64_t{1} << 61})}));
   EXPECT_PRED_FORMAT2(IsSubstring, "at most 64", refusal({shaped(Shape(65, 1))}));
-  EXPECT_PRED_FORMAT2(IsSubstring, "has neither data and a source", refusal({{"w", DType::kU8, {1}, nullptr, {}}}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "has neither data nor a source", refusal({{"w", DType::kU8, {1}, nullptr, {}}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "has both data and a source", refusal({{"w", DType::kU8, {1}, "x", source}}));
-  const Source huge = source;
-  const TensorToWrite quarter{"", DType::kU8, {std::int64_t{1} << 62}, nullptr, huge};
+  const TensorToWrite quarter{"", DType::kU8, {std::int64_t{1} << 62}, nullptr, source};
   std::vector<TensorToWrite> too_many(5, quarter);
   for (std::size_t i = 0; i < too_many.size(); ++i) too_many[i].name = std::to_string(i);
   EXPECT_PRED_FORMAT2(IsSubstring, "more than 2^64 bytes", refusal(too_many));
