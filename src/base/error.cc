@@ -1,0 +1,18 @@
+#include "base/error.h"
+
+#include <system_error>
+
+namespace cosformer {
+
+UserError::~UserError() = default;
+Failure::~Failure() = default;
+
+std::string system_error_text(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+Failure file_failure(const std::string& action, const std::string& path, int error_number) {
+  return Failure("cannot " + action + " '" + path + "': " + system_error_text(error_number));
+}
+
+}  // namespace cosformer
