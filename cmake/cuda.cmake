@@ -1,0 +1,10 @@
+# CUDA kernels compile wherever nvcc is found, GPU or not, so that they cannot rot.
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  add_subdirectory(src/kernels/cuda)
+else()
+  message(STATUS "cosformer: no CUDA compiler found, building for the CPU only")
+endif()

@@ -1,0 +1,16 @@
+# `find_package(cosformer)` gives cosformer::cosformer.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS cosformer EXPORT cosformerTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET cosformer_cli)
+  install(TARGETS cosformer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY include/cosformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT cosformerTargets NAMESPACE cosformer:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/cosformer)
+configure_package_config_file(cmake/cosformerConfig.cmake.in ${PROJECT_BINARY_DIR}/cosformerConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/cosformer)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cosformerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/cosformerConfig.cmake ${PROJECT_BINARY_DIR}/cosformerConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/cosformer)

@@ -1,0 +1,226 @@
+#include "ops/arguments.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace cosformer::ops {
+namespace {
+
+constexpr std::array<const char*, 5> kFeatureMaps{"relu", "elu1", "leaky_relu", "silu", "identity"};
+constexpr std::array<const char*, 2> kNormalizers{"sum", "none"};
+
+// Every complaint reads: operator: argument 'name' must be …; got …
+#define COSFORMER_CHECK(condition, name, expected, ...) \
+  TORCH_CHECK_VALUE(condition, r.op, ": argument '", name, "' must be ", expected, "; got ", __VA_ARGS__)
+
+template <std::size_t N>
+std::int64_t index_of(const AttentionRequest& r, const char* argument, const std::string& name,
+                      const std::array<const char*, N>& names) {
+  std::string list;
+  for (std::size_t at = 0; at < N; ++at) {
+    if (name == names[at]) return static_cast<std::int64_t>(at);
+    list += (at == 0 ? "" : ", ") + std::string(names[at]);
+  }
+  COSFORMER_CHECK(false, argument, "one of " + list, "'", name, "'");
+  return -1;
+}
+
+void check_input(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+  COSFORMER_CHECK(x.defined(), name, "a tensor [batch, time, heads, dim]", "nothing");
+  COSFORMER_CHECK(x.dim() == 4, name, "of 4 dimensions [batch, time, heads, dim]", x.dim(), ": ", x.sizes());
+  const auto type = x.scalar_type();
+  const bool on_cpu_only = type == at::kDouble;
+  COSFORMER_CHECK(type == at::kFloat || type == at::kBFloat16 || type == at::kHalf || on_cpu_only, name,
+                  "float32, bfloat16, float16 or (on the CPU) float64", type);
+  COSFORMER_CHECK(!(on_cpu_only && x.is_cuda()), name, "float32, bfloat16 or float16 on a GPU", type);
+  COSFORMER_CHECK(x.size(3) <= 1 || x.stride(3) == 1 || x.numel() == 0, name,
+                  "contiguous in its last dimension (call .contiguous())", "stride ", x.stride(3));
+  COSFORMER_CHECK(x.size(3) >= 1 && x.size(3) <= kernels::kMaxHeadDim, name,
+                  "of head dimension 1 to " + std::to_string(kernels::kMaxHeadDim), x.size(3));
+}
+
+void check_same(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+  COSFORMER_CHECK(x.scalar_type() == r.q.scalar_type(), name,
+                  std::string("of q's dtype ") + c10::toString(r.q.scalar_type()), x.scalar_type());
+  COSFORMER_CHECK(x.device() == r.q.device(), name, "on q's device " + r.q.device().str(), x.device().str());
+}
+
+void check_qkv(const AttentionRequest& r) {
+  check_input(r, "q", r.q);
+  check_input(r, "k", r.k);
+  check_input(r, "v", r.v);
+  check_same(r, "k", r.k);
+  check_same(r, "v", r.v);
+  const auto b = r.q.size(0), h = r.q.size(2), d = r.q.size(3), tk = r.k.size(1);
+  COSFORMER_CHECK(r.k.size(0) == b && r.k.size(2) == h && r.k.size(3) == d, "k",
+                  c10::str("[", b, ", time, ", h, ", ", d, "] (batch, heads and dim of q)"), r.k.sizes());
+  COSFORMER_CHECK(r.v.size(0) == b && r.v.size(1) == tk && r.v.size(2) == h, "v",
+                  c10::str("[", b, ", ", tk, ", ", h, ", dim] (batch, time and heads of k)"), r.v.sizes());
+}
+
+void check_per_head(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+  if (!x.defined()) return;
+  COSFORMER_CHECK(x.dim() == 1 && x.size(0) == r.q.size(2), name, c10::str("[", r.q.size(2), "], one number per head"),
+                  x.sizes());
+  COSFORMER_CHECK(x.scalar_type() == at::kFloat || (x.scalar_type() == at::kDouble && !x.is_cuda()), name, "float32",
+                  x.scalar_type());
+  COSFORMER_CHECK(x.device() == r.q.device(), name, "on q's device " + r.q.device().str(), x.device().str());
+}
+
+void check_values_per_head(const AttentionRequest& r) {
+  if (r.theta.defined() && r.theta.is_cpu()) {
+    COSFORMER_CHECK(r.theta.detach().isfinite().all().item<bool>(), "theta", "finite", r.theta.detach());
+  }
+  if (r.log_decay.defined() && r.log_decay.is_cpu()) {
+    const at::Tensor values = r.log_decay.detach();
+    COSFORMER_CHECK(values.isfinite().logical_and(values <= 0).all().item<bool>(), "log_decay",
+                    "finite and at most 0 (the logarithm of a decay in (0, 1])", values);
+  }
+}
+
+void check_mask(const AttentionRequest& r) {
+  if (!r.key_mask.defined()) return;
+  const at::Tensor& m = r.key_mask;
+  COSFORMER_CHECK(m.scalar_type() == at::kBool, "key_mask", "bool (true = present)", m.scalar_type());
+  COSFORMER_CHECK(m.dim() == 2 && m.size(0) == r.k.size(0) && m.size(1) == r.k.size(1), "key_mask",
+                  c10::str("[", r.k.size(0), ", ", r.k.size(1), "] (batch and time of k)"), m.sizes());
+  COSFORMER_CHECK(m.device() == r.q.device(), "key_mask", "on q's device " + r.q.device().str(), m.device().str());
+}
+
+void check_boundaries(const AttentionRequest& r, const char* name, const at::Tensor& cu, const char* of,
+                      std::int64_t total) {
+  COSFORMER_CHECK(cu.scalar_type() == at::kInt || cu.scalar_type() == at::kLong, name, "int32 or int64",
+                  cu.scalar_type());
+  COSFORMER_CHECK(cu.dim() == 1 && cu.size(0) >= 1, name, "[sequences + 1]", cu.sizes());
+  COSFORMER_CHECK(cu.device() == r.q.device(), name, "on q's device " + r.q.device().str(), cu.device().str());
+  if (!cu.is_cpu()) return;
+  const at::Tensor values = cu.to(at::kLong).contiguous();
+  const auto* at = values.data_ptr<std::int64_t>();
+  const std::int64_t last = values.size(0) - 1;
+  COSFORMER_CHECK(at[0] == 0, name, "starting at 0", at[0]);
+  for (std::int64_t s = 0; s < last; ++s) {
+    COSFORMER_CHECK(at[s] <= at[s + 1], name, "non-decreasing", at[s], " then ", at[s + 1], " at index ", s + 1);
+  }
+  COSFORMER_CHECK(at[last] == total, name, c10::str("ending at ", total, ", the time dimension of ", of), at[last]);
+}
+
+void check_packing(const AttentionRequest& r) {
+  if (!r.cu_seqlens_q.defined() && !r.cu_seqlens_k.defined()) return;
+  COSFORMER_CHECK(r.cu_seqlens_q.defined(), "cu_seqlens_q", "given together with cu_seqlens_k", "nothing");
+  COSFORMER_CHECK(r.cu_seqlens_k.defined(), "cu_seqlens_k", "given together with cu_seqlens_q", "nothing");
+  COSFORMER_CHECK(r.q.size(0) == 1, "q", "of batch 1 when sequences are packed by cu_seqlens", "batch ", r.q.size(0));
+  check_boundaries(r, "cu_seqlens_q", r.cu_seqlens_q, "q", r.q.size(1));
+  check_boundaries(r, "cu_seqlens_k", r.cu_seqlens_k, "k", r.k.size(1));
+  COSFORMER_CHECK(r.cu_seqlens_q.size(0) == r.cu_seqlens_k.size(0), "cu_seqlens_k",
+                  c10::str("of cu_seqlens_q's size [", r.cu_seqlens_q.size(0), "]"), r.cu_seqlens_k.sizes());
+}
+
+void check_state(const AttentionRequest& r) {
+  if (!r.state_kv.defined() && !r.state_z.defined() && !r.position.defined()) return;
+  const auto b = r.q.size(0), h = r.q.size(2), d = r.q.size(3), e = r.v.size(3);
+  COSFORMER_CHECK(r.k.size(1) == r.q.size(1), "k", c10::str("of q's time ", r.q.size(1), " when a state is carried"),
+                  r.k.size(1));
+  const auto type = accumulation_type(r.q.scalar_type());
+  const auto check = [&](const char* name, const at::Tensor& x, at::IntArrayRef shape) {
+    COSFORMER_CHECK(x.sizes() == shape, name, c10::str(shape), x.sizes());
+    COSFORMER_CHECK(x.scalar_type() == type, name, c10::toString(type), x.scalar_type());
+    COSFORMER_CHECK(x.device() == r.q.device(), name, "on q's device " + r.q.device().str(), x.device().str());
+  };
+  check("state_kv", r.state_kv, {b, h, 2, d, e});
+  check("state_z", r.state_z, {b, h, 2, d});
+  COSFORMER_CHECK(r.position.scalar_type() == at::kLong, "position", "int64", r.position.scalar_type());
+  COSFORMER_CHECK(r.position.dim() == 1 && r.position.size(0) == b, "position", c10::str("[", b, "], one per sequence"),
+                  r.position.sizes());
+  COSFORMER_CHECK(r.position.device() == r.q.device() || r.position.is_cpu(), "position",
+                  "on q's device " + r.q.device().str(), r.position.device().str());
+}
+
+// The distance of the farthest pair of tokens in [Tq, Tk] after `behind` carried tokens; −1: no pair at all.
+std::int64_t farthest_pair(const AttentionRequest& r, std::int64_t tq, std::int64_t tk, std::int64_t behind) {
+  if (tq == 0 || tk == 0) return -1;
+  return r.causal ? behind + tq - 1 : std::max(tq, tk) - 1;
+}
+
+void check_reach(const AttentionRequest& r, std::int64_t distance, const std::string& where) {
+  TORCH_CHECK_VALUE(static_cast<double>(distance) <= *r.horizon, r.op, ": argument 'horizon' must be at least ",
+                    distance, ", the distance of the farthest pair of tokens", where,
+                    " (beyond it weights turn negative); got ", *r.horizon,
+                    ". Give a larger horizon or shorter sequences");
+}
+
+void check_distances(const AttentionRequest& r) {
+  if (r.packed_on_cpu()) {
+    const at::Tensor cu_q = r.cu_seqlens_q.to(at::kLong).contiguous(), cu_k = r.cu_seqlens_k.to(at::kLong).contiguous();
+    const auto *q = cu_q.data_ptr<std::int64_t>(), *k = cu_k.data_ptr<std::int64_t>();
+    for (std::int64_t s = 0; s + 1 < cu_q.size(0); ++s) {
+      check_reach(r, farthest_pair(r, q[s + 1] - q[s], k[s + 1] - k[s], 0), c10::str(" in sequence ", s));
+    }
+    return;
+  }
+  if (r.cu_seqlens_q.defined()) return;
+  std::int64_t behind = 0;
+  if (r.position.defined() && r.position.is_cpu() && r.position.numel() > 0) {
+    behind = r.position.max().item<std::int64_t>();
+  }
+  check_reach(r, farthest_pair(r, r.q.size(1), r.k.size(1), behind), "");
+}
+
+double resolve_horizon(const AttentionRequest& r) {
+  if (r.horizon.has_value()) {
+    COSFORMER_CHECK(std::isfinite(*r.horizon) && *r.horizon > 0, "horizon", "a finite number above 0", *r.horizon);
+  }
+  if (!r.reweight) {
+    COSFORMER_CHECK(!r.theta.defined(), "theta", "absent when reweight is false", "a tensor");
+    return std::numeric_limits<double>::infinity();
+  }
+  if (r.theta.defined()) return kOwnHorizon;
+  if (!r.horizon.has_value()) return kOwnHorizon;
+  check_distances(r);
+  return *r.horizon;
+}
+
+}  // namespace
+
+bool AttentionRequest::packed_on_cpu() const {
+  return cu_seqlens_q.defined() && cu_seqlens_q.is_cpu();
+}
+
+at::ScalarType accumulation_type(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+AttentionArguments check_arguments(const AttentionRequest& r) {
+  check_qkv(r);
+  check_per_head(r, "theta", r.theta);
+  check_per_head(r, "log_decay", r.log_decay);
+  check_values_per_head(r);
+  check_mask(r);
+  check_packing(r);
+  check_state(r);
+  if (r.position.defined() && r.position.is_cpu() && r.position.numel() > 0) {
+    COSFORMER_CHECK(r.position.min().item<std::int64_t>() >= 0, "position", "at least 0",
+                    r.position.min().item<std::int64_t>());
+  }
+  COSFORMER_CHECK(std::isfinite(r.eps) && r.eps > 0, "eps", "a finite number above 0", r.eps);
+  AttentionArguments a;
+  a.q = r.q;
+  a.k = r.k;
+  a.v = r.v;
+  a.theta = r.theta;
+  a.log_decay = r.log_decay;
+  a.key_mask = r.key_mask;
+  a.cu_seqlens_q = r.cu_seqlens_q;
+  a.cu_seqlens_k = r.cu_seqlens_k;
+  a.state_kv = r.state_kv;
+  a.state_z = r.state_z;
+  a.position = r.position;
+  a.feature_map = index_of(r, "feature_map", r.feature_map, kFeatureMaps);
+  a.normalizer = index_of(r, "normalizer", r.normalizer, kNormalizers);
+  a.horizon = resolve_horizon(r);
+  a.causal = r.causal;
+  a.eps = r.eps;
+  return a;
+}
+
+}  // namespace cosformer::ops

@@ -1,0 +1,183 @@
+// The schemas, declared once, and the public operators under each dispatch key. Devices register themselves.
+#include <ATen/autocast_mode.h>
+#include <torch/library.h>
+
+#include "ops/autograd.h"
+#include "ops/device_ops.h"
+
+namespace cosformer::ops {
+namespace {
+
+#define COSFORMER_ATTENTION_PARAMETERS                                                                             \
+  const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, bool causal, Optional<double> horizon,            \
+      const OptionalTensor &theta, const OptionalTensor &log_decay, c10::string_view feature_map, bool reweight,   \
+      c10::string_view normalizer, double eps, const OptionalTensor &key_mask, const OptionalTensor &cu_seqlens_q, \
+      const OptionalTensor &cu_seqlens_k
+
+#define COSFORMER_STREAM_PARAMETERS                                                                              \
+  const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, const at::Tensor &state_kv,                     \
+      const at::Tensor &state_z, const at::Tensor &position, double horizon, const OptionalTensor &theta,        \
+      const OptionalTensor &log_decay, c10::string_view feature_map, bool reweight, c10::string_view normalizer, \
+      double eps
+
+AttentionArguments check_attention(COSFORMER_ATTENTION_PARAMETERS) {
+  AttentionRequest r;
+  r.q = q;
+  r.k = k;
+  r.v = v;
+  r.causal = causal;
+  r.horizon = horizon;
+  r.theta = tensor(theta);
+  r.log_decay = tensor(log_decay);
+  r.feature_map = std::string(feature_map);
+  r.reweight = reweight;
+  r.normalizer = std::string(normalizer);
+  r.eps = eps;
+  r.key_mask = tensor(key_mask);
+  r.cu_seqlens_q = tensor(cu_seqlens_q);
+  r.cu_seqlens_k = tensor(cu_seqlens_k);
+  return check_arguments(r);
+}
+
+AttentionArguments check_stream(COSFORMER_STREAM_PARAMETERS) {
+  AttentionRequest r;
+  r.op = "cosformer::attention_with_state";
+  r.q = q;
+  r.k = k;
+  r.v = v;
+  r.causal = true;
+  r.horizon = horizon;
+  r.theta = tensor(theta);
+  r.log_decay = tensor(log_decay);
+  r.feature_map = std::string(feature_map);
+  r.reweight = reweight;
+  r.normalizer = std::string(normalizer);
+  r.eps = eps;
+  r.state_kv = state_kv;
+  r.state_z = state_z;
+  r.position = position;
+  return check_arguments(r);
+}
+
+#define COSFORMER_ATTENTION_NAMES                                                                             \
+  q, k, v, causal, horizon, theta, log_decay, feature_map, reweight, normalizer, eps, key_mask, cu_seqlens_q, \
+      cu_seqlens_k
+#define COSFORMER_STREAM_NAMES \
+  q, k, v, state_kv, state_z, position, horizon, theta, log_decay, feature_map, reweight, normalizer, eps
+
+at::Tensor attention_with_gradients(COSFORMER_ATTENTION_PARAMETERS) {
+  return attention_autograd(check_attention(COSFORMER_ATTENTION_NAMES));
+}
+
+StreamResult stream_with_gradients(COSFORMER_STREAM_PARAMETERS) {
+  return stream_autograd(check_stream(COSFORMER_STREAM_NAMES));
+}
+
+// Below autograd: inference mode, and libraries built without it.
+at::Tensor attention_on_device(COSFORMER_ATTENTION_PARAMETERS) {
+  return std::get<0>(call_fwd(check_attention(COSFORMER_ATTENTION_NAMES)));
+}
+
+StreamResult stream_on_device(COSFORMER_STREAM_PARAMETERS) {
+  auto [out, denominator, kv, z] = call_fwd(check_stream(COSFORMER_STREAM_NAMES));
+  return {out, kv, z};
+}
+
+// Autocast runs q, k and v in its low precision. Angles, decays and states are float32 in any case.
+template <c10::DispatchKey kKey, c10::DeviceType kDevice>
+at::Tensor attention_autocast(COSFORMER_ATTENTION_PARAMETERS) {
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(kKey);
+  const auto to = autocast_type(kDevice);
+  const auto cast = [to](const at::Tensor& x) { return at::autocast::cached_cast(to, x, kDevice); };
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("cosformer::attention", "")
+                             .typed<at::Tensor(COSFORMER_ATTENTION_PARAMETERS)>();
+  return op.call(cast(q), cast(k), cast(v), causal, horizon, theta, log_decay, feature_map, reweight, normalizer, eps,
+                 key_mask, cu_seqlens_q, cu_seqlens_k);
+}
+
+template <c10::DispatchKey kKey, c10::DeviceType kDevice>
+StreamResult stream_autocast(COSFORMER_STREAM_PARAMETERS) {
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(kKey);
+  const auto to = autocast_type(kDevice);
+  const auto cast = [to](const at::Tensor& x) { return at::autocast::cached_cast(to, x, kDevice); };
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("cosformer::attention_with_state", "")
+                             .typed<StreamResult(COSFORMER_STREAM_PARAMETERS)>();
+  return op.call(cast(q), cast(k), cast(v), state_kv, state_z, position, horizon, theta, log_decay, feature_map,
+                 reweight, normalizer, eps);
+}
+
+ForwardResult meta_fwd(COSFORMER_DEVICE_ARGUMENTS) {
+  const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
+                                       state_z, position, horizon, causal, feature_map, normalizer, eps);
+  const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
+  return {at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options()),
+          at::empty(a.normalized() ? at::IntArrayRef({q.size(0), q.size(1), q.size(2)}) : at::IntArrayRef({0}),
+                    accumulation),
+          a.has_state() ? at::empty_like(a.state_kv) : at::empty({0}, accumulation),
+          a.has_state() ? at::empty_like(a.state_z) : at::empty({0}, accumulation)};
+}
+
+BackwardResult meta_bwd(const at::Tensor&, const OptionalTensor&, const OptionalTensor&, const at::Tensor&,
+                        const at::Tensor& denominator, COSFORMER_DEVICE_ARGUMENTS) {
+  const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
+                                       state_z, position, horizon, causal, feature_map, normalizer, eps);
+  const at::Tensor none = at::empty({0}, denominator.options());
+  return {at::empty_like(q, at::MemoryFormat::Contiguous),   at::empty_like(k, at::MemoryFormat::Contiguous),
+          at::empty_like(v, at::MemoryFormat::Contiguous),   a.log_decay.defined() ? at::empty_like(a.log_decay) : none,
+          a.has_state() ? at::empty_like(a.state_kv) : none, a.has_state() ? at::empty_like(a.state_z) : none};
+}
+
+}  // namespace
+
+TORCH_LIBRARY(cosformer, m) {
+  m.def(
+      "attention(Tensor q, Tensor k, Tensor v, *, bool causal=False, float? horizon=None, Tensor? theta=None, "
+      "Tensor? log_decay=None, str feature_map=\"relu\", bool reweight=True, str normalizer=\"sum\", float eps=1e-6, "
+      "Tensor? key_mask=None, Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None) -> Tensor");
+  m.def(
+      "attention_with_state(Tensor q, Tensor k, Tensor v, Tensor state_kv, Tensor state_z, Tensor position, *, "
+      "float horizon, Tensor? theta=None, Tensor? log_decay=None, str feature_map=\"relu\", bool reweight=True, "
+      "str normalizer=\"sum\", float eps=1e-6) -> (Tensor out, Tensor state_kv, Tensor state_z)");
+  m.def("_attention_fwd(" COSFORMER_DEVICE_SCHEMA
+        ") -> (Tensor out, Tensor denominator, Tensor state_kv, Tensor state_z)");
+  m.def(
+      "_attention_bwd(Tensor dout, Tensor? d_state_kv, Tensor? d_state_z, Tensor out, Tensor "
+      "denominator, " COSFORMER_DEVICE_SCHEMA
+      ") -> (Tensor dq, Tensor dk, Tensor dv, Tensor d_log_decay, Tensor d_state_kv, Tensor d_state_z)");
+}
+
+TORCH_LIBRARY_IMPL(cosformer, Autograd, m) {
+  m.impl("attention", attention_with_gradients);
+  m.impl("attention_with_state", stream_with_gradients);
+}
+
+TORCH_LIBRARY_IMPL(cosformer, CPU, m) {
+  m.impl("attention", attention_on_device);
+  m.impl("attention_with_state", stream_on_device);
+}
+
+TORCH_LIBRARY_IMPL(cosformer, CUDA, m) {
+  m.impl("attention", attention_on_device);
+  m.impl("attention_with_state", stream_on_device);
+}
+
+TORCH_LIBRARY_IMPL(cosformer, Meta, m) {
+  m.impl("attention", attention_on_device);
+  m.impl("attention_with_state", stream_on_device);
+  m.impl("_attention_fwd", meta_fwd);
+  m.impl("_attention_bwd", meta_bwd);
+}
+
+TORCH_LIBRARY_IMPL(cosformer, AutocastCPU, m) {
+  m.impl("attention", attention_autocast<c10::DispatchKey::AutocastCPU, c10::DeviceType::CPU>);
+  m.impl("attention_with_state", stream_autocast<c10::DispatchKey::AutocastCPU, c10::DeviceType::CPU>);
+}
+
+TORCH_LIBRARY_IMPL(cosformer, Autocast, m) {
+  m.impl("attention", attention_autocast<c10::DispatchKey::Autocast, c10::DeviceType::CUDA>);
+  m.impl("attention_with_state", stream_autocast<c10::DispatchKey::Autocast, c10::DeviceType::CUDA>);
+}
+
+}  // namespace cosformer::ops
