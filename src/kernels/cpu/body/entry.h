@@ -1,0 +1,38 @@
+// The functions that an instruction set's AttentionKernels points to.
+#pragma once
+
+#include "kernels/cpu/body/fma_peak.h"
+#include "kernels/cpu/body/run.h"
+#include "kernels/cpu/instruction_set.h"
+#include "kernels/cpu/plan.h"
+
+namespace cosformer::kernels::cpu {
+namespace {
+
+Schedule plan_fwd(const AttentionProblem& problem, int threads) {
+  return plan_attention_fwd(problem, threads, kTraits.vector_bytes, kTraits.chunk);
+}
+
+Schedule plan_bwd(const AttentionProblem& problem, const AttentionGradients&, int threads) {
+  return plan_attention_bwd(problem, threads, kTraits.vector_bytes, kTraits.chunk);
+}
+
+void run_fwd(const AttentionProblem& problem, const Schedule& schedule, const Work& work) {
+  if (problem.dtype == DType::kFloat64) {
+    ForwardRun<double>(problem, schedule, work).run();
+  } else {
+    ForwardRun<float>(problem, schedule, work).run();
+  }
+}
+
+void run_bwd(const AttentionProblem& problem, const AttentionGradients& gradients, const Schedule& schedule,
+             const Work& work) {
+  if (problem.dtype == DType::kFloat64) {
+    BackwardRun<double>(problem, gradients, schedule, work).run();
+  } else {
+    BackwardRun<float>(problem, gradients, schedule, work).run();
+  }
+}
+
+}  // namespace
+}  // namespace cosformer::kernels::cpu

@@ -1,0 +1,155 @@
+// The forward pass over one segment of one head: inside a chunk the quadratic form, across chunks the state.
+#pragma once
+
+#include "kernels/cpu/body/state.h"
+
+namespace cosformer::kernels::cpu {
+namespace {
+
+template <class T>
+class ForwardSegment {
+ public:
+  ForwardSegment(const HeadContext& head, const ForwardScratch<T>& scratch, Segment segment)
+      : head_(head), x_(scratch), shape_(head.shape), segment_(segment) {}
+
+  // What the keys of this segment add to the state, left in scratch.state.
+  void sum_keys(Scan scan) {
+    fill_zero(x_.state, shape_.state);
+    for (Index step = 0; step < chunks(); ++step) {
+      const Chunk chunk = chunk_of(step, scan);
+      prepare_chunk(head_, x_.angles, chunk, scan);
+      load_chunk_keys(chunk);
+      advance_state(chunk);
+    }
+  }
+
+  // Every query against one state that all keys are in.
+  void read_whole_state(const T* state) {
+    for (Index step = 0; step < chunks(); ++step) {
+      const Chunk chunk = chunk_of(step, Scan::kFromLeft);
+      if (chunk.queries == 0) continue;
+      prepare_chunk(head_, x_.angles, chunk, Scan::kFromLeft);
+      load_chunk_queries(chunk);
+      read_state(chunk, state, 0);
+      write_rows(chunk);
+    }
+  }
+
+  // One scan with the state in scratch.state. The one from the right leaves its sums in scratch, and the one from the
+  // left adds them to its own (both_sides) and writes the rows.
+  void scan(Scan scan, bool both_sides, ExternalState<T> state_out) {
+    prepare_toeplitz(head_, x_.angles, scan);
+    for (Index step = 0; step < chunks(); ++step) {
+      const Chunk chunk = chunk_of(step, scan);
+      prepare_chunk(head_, x_.angles, chunk, scan);
+      load_chunk_keys(chunk);
+      if (chunk.queries > 0) {
+        T* const sum = x_.sum;
+        T* const row_sum = x_.row_sum;
+        const Index row = chunk.begin - chunk_at(head_.grid, segment_.begin).begin;
+        if (both_sides) {
+          x_.sum = x_.from_right + row * shape_.value_dim;
+          x_.row_sum = x_.row_from_right + row;
+        }
+        load_chunk_queries(chunk);
+        read_state(chunk, x_.state, both_sides && scan == Scan::kFromLeft ? T(1) : T(0));
+        read_chunk(chunk, scan);
+        if (scan == Scan::kFromLeft) write_rows(chunk);
+        x_.sum = sum;
+        x_.row_sum = row_sum;
+      }
+      advance_state(chunk);
+      const Index index = scan == Scan::kFromLeft ? segment_.begin + step : -1;
+      if (index + 1 == head_.grid.key_chunks) export_state(head_, x_.state, StateLayout::kFeatureRows, state_out);
+    }
+  }
+
+ private:
+  bool normalized() const { return head_.problem.normalizer == Normalizer::kSum; }
+  Index chunks() const { return segment_.end - segment_.begin; }
+
+  Chunk chunk_of(Index step, Scan scan) const {
+    return chunk_at(head_.grid, scan == Scan::kFromLeft ? segment_.begin + step : segment_.end - 1 - step);
+  }
+
+  void load_chunk_keys(const Chunk& chunk) {
+    if (chunk.keys == 0) return;
+    load_keys(head_, chunk, x_.phi_k);
+    load_values(head_, chunk, x_.value);
+    rotate_features(x_.phi_k, x_.angles.key_cos, x_.angles.key_sin, chunk.keys, shape_.dim, x_.key);
+  }
+
+  void load_chunk_queries(const Chunk& chunk) {
+    load_queries(head_, chunk, x_.phi_q);
+    rotate_features(x_.phi_q, x_.angles.query_cos, x_.angles.query_sin, chunk.queries, shape_.dim, x_.query);
+  }
+
+  // sum = keep·sum + query·kv, and the same for the row sums with z
+  void read_state(const Chunk& chunk, const T* state, T keep) {
+    multiply<Layout::kRows, T>({x_.query, 2 * shape_.dim, state, shape_.value_dim, x_.sum, shape_.value_dim,
+                                chunk.queries, shape_.value_dim, 2 * shape_.dim, keep, Band::kAll});
+    if (!normalized()) return;
+    for (Index i = 0; i < chunk.queries; ++i) {
+      const T seen = dot(x_.query + i * 2 * shape_.dim, z_of(shape_, state), 2 * shape_.dim);
+      x_.row_sum[i] = keep == 0 ? seen : keep * x_.row_sum[i] + seen;
+    }
+  }
+
+  // The pairs inside the chunk.
+  void read_chunk(const Chunk& chunk, Scan scan) {
+    if (chunk.keys == 0) return;
+    const bool left = scan == Scan::kFromLeft;
+    const Index columns = round_up(chunk.keys, kLanes<T>);
+    transpose(x_.phi_k, shape_.dim, chunk.keys, shape_.dim, x_.phi_kt, shape_.chunk);
+    for (Index d = 0; d < shape_.dim; ++d) {
+      fill_zero(x_.phi_kt + d * shape_.chunk + chunk.keys, columns - chunk.keys);
+    }
+    multiply<Layout::kRows, T>({x_.phi_q, shape_.dim, x_.phi_kt, shape_.chunk, x_.score, shape_.chunk, chunk.queries,
+                                columns, shape_.dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow});
+    apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, scan, nullptr, x_.score);
+    multiply<Layout::kRows, T>({x_.score, shape_.chunk, x_.value, shape_.value_dim, x_.sum, shape_.value_dim,
+                                chunk.queries, shape_.value_dim, chunk.keys, T(1),
+                                left ? Band::kUpToRow : Band::kFromRow});
+    if (!normalized()) return;
+    for (Index i = 0; i < chunk.queries; ++i) {
+      Vector<T> total = {};
+      for (Index j = 0; j < columns; j += kLanes<T>) total += load(x_.score + i * shape_.chunk + j);
+      x_.row_sum[i] += horizontal_sum<T>(total);
+    }
+  }
+
+  void write_rows(const Chunk& chunk) {
+    const AttentionProblem& problem = head_.problem;
+    const auto eps = static_cast<T>(problem.eps);
+    for (Index i = 0; i < chunk.queries; ++i) {
+      const Index time = head_.sequence.q_begin + chunk.begin + i;
+      T scale = 1;
+      if (normalized()) {
+        const T row_sum = x_.row_sum[i];
+        const View& view = problem.denominator;
+        static_cast<T*>(view.data)[head_.sequence.batch * view.batch_stride + time * view.time_stride +
+                                   head_.head * view.head_stride] = row_sum;
+        const T divisor = row_sum < eps ? eps : row_sum;
+        scale = divisor == 0 ? T(0) : 1 / divisor;
+      }
+      store_row(problem.dtype, x_.sum + i * shape_.value_dim, scale, problem.value_dim,
+                row_at(problem.out, problem.dtype, head_.sequence.batch, time, head_.head));
+    }
+  }
+
+  void advance_state(const Chunk& chunk) {
+    const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
+    if (chunk.keys == 0 && decay == 1) return;
+    multiply<Layout::kColumns, T>({x_.key, 2 * shape_.dim, x_.value, shape_.value_dim, x_.state, shape_.value_dim,
+                                   2 * shape_.dim, shape_.value_dim, chunk.keys, decay, Band::kAll});
+    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, x_.state));
+  }
+
+  const HeadContext& head_;
+  ForwardScratch<T> x_;
+  const PaddedShape shape_;
+  const Segment segment_;
+};
+
+}  // namespace
+}  // namespace cosformer::kernels::cpu

@@ -1,0 +1,173 @@
+// The memory that a pass works in: one thread's scratch and the shared slots of the segment scan.
+//
+// Internal linkage for the same reason as grid.h. plan.cc carves from a null base to learn the sizes.
+#pragma once
+
+#include "kernels/cpu/grid.h"
+
+namespace cosformer::kernels::cpu {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+template <class T>
+class Carver {
+ public:
+  explicit Carver(void* base) : base_(static_cast<char*>(base)) {}
+
+  template <class Element = T>
+  Element* take(std::int64_t count) {
+    char* here = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += round_up(count * static_cast<std::int64_t>(sizeof(Element)), kAlignment);
+    return reinterpret_cast<Element*>(here);
+  }
+  std::size_t used() const { return static_cast<std::size_t>(used_); }
+
+ private:
+  char* base_;
+  std::int64_t used_ = 0;
+};
+
+// Head dimensions rounded up to whole vectors; the padding of every buffer holds zeros.
+struct PaddedShape {
+  std::int64_t dim = 0, value_dim = 0, chunk = 0;
+  std::int64_t state = 0;  // numbers in one state: kv [2·dim, value_dim], then z [2·dim]
+};
+
+template <class T>
+PaddedShape padded_shape(const AttentionProblem& problem, const BodyTraits& traits) {
+  const std::int64_t lanes = traits.vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  PaddedShape shape;
+  shape.dim = round_up(problem.dim, lanes);
+  shape.value_dim = round_up(problem.value_dim, lanes);
+  shape.chunk = traits.chunk;
+  shape.state = round_up(2 * shape.dim * (shape.value_dim + 1), kAlignment / static_cast<std::int64_t>(sizeof(T)));
+  return shape;
+}
+
+// Angles and decay of one head, and the weights of the chunk at hand (body/angles.h).
+template <class T>
+struct AngleTables {
+  double* cos_offset;   // [chunk] cos θt
+  double* sin_offset;   // [chunk]
+  double* decay_power;  // [chunk + 1] γ^t
+  T* toeplitz;          // [2·chunk + vector] cos(θΔ)·γ^|Δ| at chunk − 1 + j − i, zero outside the triangle
+  T* query_cos;         // [chunk] weights of the 2·dim features of this chunk's queries, decay included
+  T* query_sin;
+  T* key_cos;
+  T* key_sin;
+};
+
+template <class T>
+AngleTables<T> carve_angles(Carver<T>& carver, const PaddedShape& shape) {
+  AngleTables<T> tables;
+  tables.cos_offset = carver.template take<double>(shape.chunk);
+  tables.sin_offset = carver.template take<double>(shape.chunk);
+  tables.decay_power = carver.template take<double>(shape.chunk + 1);
+  tables.toeplitz = carver.take(2 * shape.chunk + kAlignment);
+  tables.query_cos = carver.take(shape.chunk);
+  tables.query_sin = carver.take(shape.chunk);
+  tables.key_cos = carver.take(shape.chunk);
+  tables.key_sin = carver.take(shape.chunk);
+  return tables;
+}
+
+template <class T>
+struct ForwardScratch {
+  AngleTables<T> angles;
+  T* phi_q;           // [chunk, dim] φ(q)
+  T* phi_k;           // [chunk, dim]
+  T* query;           // [chunk, 2·dim] φ(q)·(cos, sin), with the decay since the state
+  T* key;             // [chunk, 2·dim]
+  T* phi_kt;          // [dim, chunk]
+  T* value;           // [chunk, value_dim]
+  T* score;           // [chunk, chunk]
+  T* sum;             // [chunk, value_dim] numerators
+  T* row_sum;         // [chunk] denominators
+  T* state;           // kv, then z
+  T* from_right;      // [segment, value_dim] numerators of the scan from the right
+  T* row_from_right;  // [segment]
+};
+
+template <class T>
+ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& problem, const PaddedShape& shape,
+                                std::int64_t segment_chunks) {
+  ForwardScratch<T> scratch;
+  const std::int64_t right = scans_both_sides(problem) ? segment_chunks * shape.chunk : 0;
+  scratch.angles = carve_angles(carver, shape);
+  scratch.phi_q = carver.take(shape.chunk * shape.dim);
+  scratch.phi_k = carver.take(shape.chunk * shape.dim);
+  scratch.query = carver.take(shape.chunk * 2 * shape.dim);
+  scratch.key = carver.take(shape.chunk * 2 * shape.dim);
+  scratch.phi_kt = carver.take(shape.chunk * shape.dim);
+  scratch.value = carver.take(shape.chunk * shape.value_dim);
+  scratch.score = carver.take(shape.chunk * shape.chunk);
+  scratch.sum = carver.take(shape.chunk * shape.value_dim);
+  scratch.row_sum = carver.take(shape.chunk);
+  scratch.state = carver.take(shape.state);
+  scratch.from_right = carver.take(right * shape.value_dim);
+  scratch.row_from_right = carver.take(right);
+  return scratch;
+}
+
+template <class T>
+struct BackwardScratch {
+  AngleTables<T> angles;
+  T* phi_q;          // [chunk, dim]
+  T* phi_k;          // [chunk, dim]
+  T* query;          // [chunk, 2·dim]
+  T* key;            // [chunk, 2·dim]
+  T* phi_kt;         // [dim, chunk]
+  T* value;          // [chunk, value_dim]
+  T* value_t;        // [value_dim, chunk]
+  T* grad;           // [chunk, value_dim] g, the gradient of the numerators
+  T* grad_sum;       // [chunk] e, the gradient of the denominators
+  T* score;          // [chunk, chunk]
+  T* d_score;        // [chunk, chunk]
+  T* wide;           // [chunk, 2·dim] or [2·dim, chunk]
+  T* d_phi;          // [chunk, dim]
+  T* d_phi_t;        // [dim, chunk]
+  T* d_value;        // [chunk, value_dim]
+  T* state;          // of keys and values, transposed: kv [value_dim, 2·dim], then z
+  T* d_state;        // of queries and gradients: kv [2·dim, value_dim], then z
+  T* raw;            // [max(dim, value_dim)] one row as it came
+  T* converted;      // [max(dim, value_dim)] another
+  T* dq_from_right;  // [segment, dim]: what the scan from the other side gave
+  T* dk_from_left;   // [segment, dim]
+  T* dv_from_left;   // [segment, value_dim]
+};
+
+template <class T>
+BackwardScratch<T> carve_backward(Carver<T>& carver, const AttentionProblem& problem, const PaddedShape& shape,
+                                  std::int64_t segment_chunks) {
+  BackwardScratch<T> scratch;
+  const std::int64_t other = scans_both_sides(problem) ? segment_chunks * shape.chunk : 0;
+  const std::int64_t widest = shape.dim > shape.value_dim ? shape.dim : shape.value_dim;
+  scratch.angles = carve_angles(carver, shape);
+  scratch.phi_q = carver.take(shape.chunk * shape.dim);
+  scratch.phi_k = carver.take(shape.chunk * shape.dim);
+  scratch.query = carver.take(shape.chunk * 2 * shape.dim);
+  scratch.key = carver.take(shape.chunk * 2 * shape.dim);
+  scratch.phi_kt = carver.take(shape.chunk * shape.dim);
+  scratch.value = carver.take(shape.chunk * shape.value_dim);
+  scratch.value_t = carver.take(shape.chunk * shape.value_dim);
+  scratch.grad = carver.take(shape.chunk * shape.value_dim);
+  scratch.grad_sum = carver.take(shape.chunk);
+  scratch.score = carver.take(shape.chunk * shape.chunk);
+  scratch.d_score = carver.take(shape.chunk * shape.chunk);
+  scratch.wide = carver.take(shape.chunk * 2 * shape.dim);
+  scratch.d_phi = carver.take(shape.chunk * shape.dim);
+  scratch.d_phi_t = carver.take(shape.chunk * shape.dim);
+  scratch.d_value = carver.take(shape.chunk * shape.value_dim);
+  scratch.state = carver.take(shape.state);
+  scratch.d_state = carver.take(shape.state);
+  scratch.raw = carver.take(widest);
+  scratch.converted = carver.take(widest);
+  scratch.dq_from_right = carver.take(other * shape.dim);
+  scratch.dk_from_left = carver.take(other * shape.dim);
+  scratch.dv_from_left = carver.take(other * shape.value_dim);
+  return scratch;
+}
+
+}  // namespace
+}  // namespace cosformer::kernels::cpu

@@ -1,0 +1,55 @@
+// Every instruction set that this machine runs, against the float64 definition.
+#include "kernels/cpu/attention.h"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/verify/run_case.h"
+
+namespace cosformer::kernels::cpu {
+namespace {
+
+using verify::AttentionCase;
+using verify::CaseLimits;
+
+std::vector<const AttentionKernels*> runnable_kernels() {
+  std::vector<const AttentionKernels*> sets;
+  for (const AttentionKernels* kernels : compiled_kernels()) {
+    if (cpu_can_run(kernels->name)) sets.push_back(kernels);
+  }
+  return sets;
+}
+
+void expect_within_bounds(const AttentionCase& c, const std::vector<int>& thread_counts) {
+  const verify::CaseData data = verify::make_data(c);
+  const verify::Yardstick yardstick = verify::make_yardstick(c, data);
+  for (const AttentionKernels* kernels : runnable_kernels()) {
+    for (const int threads : thread_counts) {
+      const verify::CaseResult result = verify::run_case(*kernels, c, data, c.dtype, threads);
+      for (const verify::PartError& part : verify::compare(c, yardstick, result)) {
+        EXPECT_TRUE(part.within()) << kernels->name << ", " << threads << " threads, " << c.describe() << ": "
+                                   << part.name << " is off by " << part.error << ", allowed " << part.bound;
+      }
+    }
+  }
+}
+
+TEST(CpuAttention, RandomCasesAgreeWithTheDefinition) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) expect_within_bounds(verify::random_case(seed), {1, 2});
+}
+
+// Long enough that sequences are split into segments.
+TEST(CpuAttention, LongRandomCasesAgreeWithTheDefinition) {
+  CaseLimits limits;
+  limits.max_length = 1500;
+  limits.max_dim = 24;
+  for (std::uint64_t seed = 1000; seed < 1040; ++seed)
+    expect_within_bounds(verify::random_case(seed, limits), {1, 2, 3});
+}
+
+}  // namespace
+}  // namespace cosformer::kernels::cpu
