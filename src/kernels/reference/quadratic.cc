@@ -373,8 +373,8 @@ const AttentionKernels& quadratic_kernels() {
   return kKernels;
 }
 
-const AttentionKernels& naive_kernels() {
-  static constexpr AttentionKernels kKernels{"naive", plan_fwd<NaiveInDtype>, run_fwd<NaiveInDtype>,
+const AttentionKernels& naive_quadratic_kernels() {
+  static constexpr AttentionKernels kKernels{"naive quadratic", plan_fwd<NaiveInDtype>, run_fwd<NaiveInDtype>,
                                              plan_bwd<NaiveInDtype>, run_bwd<NaiveInDtype>};
   return kKernels;
 }

@@ -254,6 +254,16 @@ class RecurrentHead {
   Real dln_ = 0;
 };
 
+// The definition is computed one size wider than its inputs, the naive twin in the accumulation type.
+struct OneSizeWider {
+  using OfFloat64 = long double;
+  using OfOthers = double;
+};
+struct InAccumulationType {
+  using OfFloat64 = double;
+  using OfOthers = float;
+};
+
 template <class Real>
 std::size_t scratch_of(const AttentionProblem& p, bool backward) {
   std::size_t most = 0;
@@ -264,44 +274,61 @@ std::size_t scratch_of(const AttentionProblem& p, bool backward) {
   return most;
 }
 
+template <class Precision>
 Schedule plan(const AttentionProblem& p, bool backward) {
-  const std::size_t scratch =
-      p.dtype == DType::kFloat64 ? scratch_of<long double>(p, backward) : scratch_of<double>(p, backward);
+  const std::size_t scratch = p.dtype == DType::kFloat64 ? scratch_of<typename Precision::OfFloat64>(p, backward)
+                                                         : scratch_of<typename Precision::OfOthers>(p, backward);
   return {.phases = 1, .items = {p.sequence_count * p.heads}, .scratch_bytes = scratch};
 }
 
+template <class Precision>
 Schedule plan_fwd(const AttentionProblem& p, int) {
-  return plan(p, false);
+  return plan<Precision>(p, false);
 }
 
+template <class Precision>
 Schedule plan_bwd(const AttentionProblem& p, const AttentionGradients&, int) {
-  return plan(p, true);
+  return plan<Precision>(p, true);
 }
 
+template <class Precision>
 void run_fwd(const AttentionProblem& p, const Schedule&, const Work& work) {
   for (std::int64_t item = work.begin; item < work.end; ++item) {
+    const std::int64_t sequence = item / p.heads, head = item % p.heads;
     if (p.dtype == DType::kFloat64) {
-      RecurrentHead<long double>(p, item / p.heads, item % p.heads, work.scratch).forward();
+      RecurrentHead<typename Precision::OfFloat64>(p, sequence, head, work.scratch).forward();
     } else {
-      RecurrentHead<double>(p, item / p.heads, item % p.heads, work.scratch).forward();
+      RecurrentHead<typename Precision::OfOthers>(p, sequence, head, work.scratch).forward();
     }
   }
 }
 
+template <class Precision>
 void run_bwd(const AttentionProblem& p, const AttentionGradients& grads, const Schedule&, const Work& work) {
   for (std::int64_t item = work.begin; item < work.end; ++item) {
+    const std::int64_t sequence = item / p.heads, head = item % p.heads;
     if (p.dtype == DType::kFloat64) {
-      RecurrentHead<long double>(p, item / p.heads, item % p.heads, work.scratch).backward(grads);
+      RecurrentHead<typename Precision::OfFloat64>(p, sequence, head, work.scratch).backward(grads);
     } else {
-      RecurrentHead<double>(p, item / p.heads, item % p.heads, work.scratch).backward(grads);
+      RecurrentHead<typename Precision::OfOthers>(p, sequence, head, work.scratch).backward(grads);
     }
   }
+}
+
+template <class Precision>
+constexpr AttentionKernels make_kernels(const char* name) {
+  return {name, plan_fwd<Precision>, run_fwd<Precision>, plan_bwd<Precision>, run_bwd<Precision>};
 }
 
 }  // namespace
 
 const AttentionKernels& recurrent_kernels() {
-  static constexpr AttentionKernels kKernels{"recurrent", plan_fwd, run_fwd, plan_bwd, run_bwd};
+  static constexpr AttentionKernels kKernels = make_kernels<OneSizeWider>("recurrent");
+  return kKernels;
+}
+
+const AttentionKernels& naive_recurrent_kernels() {
+  static constexpr AttentionKernels kKernels = make_kernels<InAccumulationType>("naive recurrent");
   return kKernels;
 }
 

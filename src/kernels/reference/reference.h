@@ -8,17 +8,21 @@ namespace cosformer::kernels::reference {
 // w_ij by the definition, O(N²) time. In float64 this is the oracle.
 const AttentionKernels& quadratic_kernels();
 
-// The quadratic form as one would write it in a tensor library in the input's dtype: features [φ cos, φ sin], weights,
-// sums and gradients each rounded to that dtype when stored. Its error against the oracle is the yardstick: a fast path
-// may be at most twice as far off.
-const AttentionKernels& naive_kernels();
+// The yardsticks: the method as one would write it down without care for rounding. A fast path may be at most twice as
+// far from the oracle as the worse of these two is.
+// - The quadratic form as a tensor library would run it in the input's dtype: features [φ cos, φ sin], weights, sums
+// and
+//   gradients each rounded to that dtype when stored.
+// - The recurrent form in the accumulation type, one token after the other.
+const AttentionKernels& naive_quadratic_kernels();
+const AttentionKernels& naive_recurrent_kernels();
 
 // The linear form's sums with every term made positive (values, states and output gradients are expected positive
 // already, denominators are read): how large the numbers were that a result came from. No arithmetic can be asked to be
 // closer than one rounding of these.
 const AttentionKernels& magnitude_kernels();
 
-// One token at a time on the state, O(N) time and O(1) memory beyond the inputs' copies.
+// One token at a time on the state: O(N) time, and a state that does not grow.
 const AttentionKernels& recurrent_kernels();
 
 }  // namespace cosformer::kernels::reference

@@ -28,9 +28,9 @@ const std::vector<NamedPart>& result_parts();
 
 // What a case's results are measured with.
 struct Yardstick {
-  CaseResult exact;       // float64, by the definition
-  CaseResult naive;       // the naive twin in the case's dtype
-  CaseResult magnitudes;  // how large the summed terms were
+  CaseResult exact;                             // float64, by the definition
+  CaseResult naive_quadratic, naive_recurrent;  // the naive twins in the case's dtype
+  CaseResult magnitudes;                        // how large the summed terms were
 };
 
 Yardstick make_yardstick(const AttentionCase& c, const CaseData& data);
@@ -38,7 +38,7 @@ Yardstick make_yardstick(const AttentionCase& c, const CaseData& data);
 struct PartError {
   const char* name = "";
   double error = 0;  // largest absolute difference from the oracle; NaN where a result is not a number
-  double bound = 0;  // 2 · max(error of the naive twin, one rounding of the largest term)
+  double bound = 0;  // 2 · max(error of the worse naive twin, one rounding of the largest term)
   bool within() const { return error <= bound; }
 };
 
