@@ -16,6 +16,8 @@ struct ByDefinition {
   }
 };
 
+struct ByDefinitionInDouble : ByDefinition {};
+
 // The naive twin multiplies 2d features [φ cos θi, φ sin θi] by γ^Δ and rounds what it would have stored.
 struct NaiveInDtype {
   static constexpr bool kDoubledFeatures = true;
@@ -316,11 +318,12 @@ class QuadraticHead {
   Real dln_ = 0;
 };
 
-// The type to compute in: the naive twin stays in the accumulation type, the others are one size wider.
+// The type to compute in: the naive twin stays in the accumulation type, the definition is one size wider.
 template <class Form, class Visit>
 auto with_real(DType dtype, Visit visit) {
   constexpr bool kNaive = std::is_same_v<Form, NaiveInDtype>;
-  if (dtype == DType::kFloat64) return visit(std::conditional_t<kNaive, double, long double>{});
+  constexpr bool kWidest = std::is_same_v<Form, ByDefinition>;
+  if (dtype == DType::kFloat64) return visit(std::conditional_t<kWidest, long double, double>{});
   return visit(std::conditional_t<kNaive, float, double>{});
 }
 
@@ -370,6 +373,13 @@ void run_bwd(const AttentionProblem& p, const AttentionGradients& grads, const S
 const AttentionKernels& quadratic_kernels() {
   static constexpr AttentionKernels kKernels{"quadratic", plan_fwd<ByDefinition>, run_fwd<ByDefinition>,
                                              plan_bwd<ByDefinition>, run_bwd<ByDefinition>};
+  return kKernels;
+}
+
+const AttentionKernels& double_quadratic_kernels() {
+  static constexpr AttentionKernels kKernels{"quadratic in double", plan_fwd<ByDefinitionInDouble>,
+                                             run_fwd<ByDefinitionInDouble>, plan_bwd<ByDefinitionInDouble>,
+                                             run_bwd<ByDefinitionInDouble>};
   return kKernels;
 }
 

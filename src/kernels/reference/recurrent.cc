@@ -9,7 +9,7 @@
 namespace cosformer::kernels::reference {
 namespace {
 
-template <class Real>
+template <class Real, bool kMagnitudes>
 class RecurrentHead {
  public:
   RecurrentHead(const AttentionProblem& p, std::int64_t sequence, std::int64_t head, void* scratch)
@@ -38,8 +38,9 @@ class RecurrentHead {
     if (!p_.causal) scan_outputs(/*reversed=*/true);
     for (std::int64_t i = 0; i < s_.q_length; ++i) {
       const Real* sum = sums_ + i * columns_;
-      const Real denominator = sum[p_.value_dim];
-      if (p_.denominator.data != nullptr) store_denominator(p_, s_, head_, i, denominator);
+      const bool given = kMagnitudes && p_.denominator.data != nullptr;
+      const Real denominator = given ? load_denominator<Real>(p_, s_, head_, i) : sum[p_.value_dim];
+      if (p_.denominator.data != nullptr && !given) store_denominator(p_, s_, head_, i, denominator);
       const Real divisor =
           p_.normalizer == Normalizer::kSum ? std::max(denominator, static_cast<Real>(p_.eps)) : Real(1);
       const std::int64_t at = element_offset(p_.out, s_.batch, s_.q_begin + i, head_);
@@ -74,6 +75,11 @@ class RecurrentHead {
     other_state_ = arena_.take<Real>(2 * p_.dim * columns_);
   }
 
+  static Real magnitude(Real x) { return kMagnitudes ? std::abs(x) : x; }
+  Angle<Real> angle_of(std::int64_t t) const {
+    const Angle<Real> angle = angle_at<Real>(theta_of(p_, s_, head_), s_.position + t, s_.period);
+    return {magnitude(angle.cosine), magnitude(angle.sine)};
+  }
   std::int64_t step_to_token(std::int64_t step, bool reversed) const { return reversed ? steps_ - 1 - step : step; }
 
   // φ̃(x_t) into feature_; false where there is no such token or its key is absent.
@@ -84,9 +90,9 @@ class RecurrentHead {
 
   bool load_features(const ConstView& x, std::int64_t begin, std::int64_t t) {
     load_rows(p_.dtype, x, s_.batch, head_, begin + t, 1, p_.dim, raw_);
-    const Angle<Real> angle = angle_at<Real>(theta_of(p_, s_, head_), s_.position + t, s_.period);
+    const Angle<Real> angle = angle_of(t);
     for (std::int64_t c = 0; c < p_.dim; ++c) {
-      const Real phi = apply_feature_map(p_.feature_map, raw_[c]);
+      const Real phi = magnitude(apply_feature_map(p_.feature_map, raw_[c]));
       feature_[c] = phi * angle.cosine;
       feature_[p_.dim + c] = phi * angle.sine;
     }
@@ -95,7 +101,7 @@ class RecurrentHead {
 
   // The gradient of φ(x_t) from that of φ̃(x_t), added to `into`; φ·dφ goes to the decay's gradient, weighted.
   void add_feature_gradient(std::int64_t t, const Real* doubled, Real* into, Real weight) {
-    const Angle<Real> angle = angle_at<Real>(theta_of(p_, s_, head_), s_.position + t, s_.period);
+    const Angle<Real> angle = angle_of(t);
     for (std::int64_t c = 0; c < p_.dim; ++c) {
       const Real d = doubled[c] * angle.cosine + doubled[p_.dim + c] * angle.sine;
       into[c] += d;
@@ -172,7 +178,7 @@ class RecurrentHead {
       Real inner = 0;
       for (std::int64_t c = 0; c < p_.value_dim; ++c) inner += g[c] * row_[c];
       for (std::int64_t c = 0; c < p_.value_dim; ++c) g[c] /= divisor;
-      if (!clamped) g[p_.value_dim] = -inner / divisor;
+      if (!clamped) g[p_.value_dim] = (kMagnitudes ? inner : -inner) / divisor;
     }
   }
 
@@ -237,7 +243,7 @@ class RecurrentHead {
       const bool present = !keys || key_is_present(p_, s_, t);
       const std::int64_t at = element_offset(into, s_.batch, begin + t, head_);
       for (std::int64_t c = 0; c < p_.dim; ++c) {
-        const Real slope = feature_map_derivative(p_.feature_map, raw_[c]);
+        const Real slope = magnitude(feature_map_derivative(p_.feature_map, raw_[c]));
         store_element(p_.dtype, into.data, at + c, present ? gradient[t * p_.dim + c] * slope : Real(0));
       }
     }
@@ -256,19 +262,23 @@ class RecurrentHead {
 
 // The definition is computed one size wider than its inputs, the naive twin in the accumulation type.
 struct OneSizeWider {
-  using OfFloat64 = long double;
-  using OfOthers = double;
+  using OfFloat64 = RecurrentHead<long double, false>;
+  using OfOthers = RecurrentHead<double, false>;
 };
 struct InAccumulationType {
-  using OfFloat64 = double;
-  using OfOthers = float;
+  using OfFloat64 = RecurrentHead<double, false>;
+  using OfOthers = RecurrentHead<float, false>;
+};
+struct Magnitudes {
+  using OfFloat64 = RecurrentHead<double, true>;
+  using OfOthers = RecurrentHead<double, true>;
 };
 
-template <class Real>
+template <class Head>
 std::size_t scratch_of(const AttentionProblem& p, bool backward) {
   std::size_t most = 0;
   for (std::int64_t s = 0; s < p.sequence_count; ++s) {
-    RecurrentHead<Real> head(p, s, 0, nullptr);
+    Head head(p, s, 0, nullptr);
     most = std::max(most, backward ? head.backward_scratch() : head.forward_scratch());
   }
   return most;
@@ -296,9 +306,9 @@ void run_fwd(const AttentionProblem& p, const Schedule&, const Work& work) {
   for (std::int64_t item = work.begin; item < work.end; ++item) {
     const std::int64_t sequence = item / p.heads, head = item % p.heads;
     if (p.dtype == DType::kFloat64) {
-      RecurrentHead<typename Precision::OfFloat64>(p, sequence, head, work.scratch).forward();
+      typename Precision::OfFloat64(p, sequence, head, work.scratch).forward();
     } else {
-      RecurrentHead<typename Precision::OfOthers>(p, sequence, head, work.scratch).forward();
+      typename Precision::OfOthers(p, sequence, head, work.scratch).forward();
     }
   }
 }
@@ -308,9 +318,9 @@ void run_bwd(const AttentionProblem& p, const AttentionGradients& grads, const S
   for (std::int64_t item = work.begin; item < work.end; ++item) {
     const std::int64_t sequence = item / p.heads, head = item % p.heads;
     if (p.dtype == DType::kFloat64) {
-      RecurrentHead<typename Precision::OfFloat64>(p, sequence, head, work.scratch).backward(grads);
+      typename Precision::OfFloat64(p, sequence, head, work.scratch).backward(grads);
     } else {
-      RecurrentHead<typename Precision::OfOthers>(p, sequence, head, work.scratch).backward(grads);
+      typename Precision::OfOthers(p, sequence, head, work.scratch).backward(grads);
     }
   }
 }
@@ -324,6 +334,11 @@ constexpr AttentionKernels make_kernels(const char* name) {
 
 const AttentionKernels& recurrent_kernels() {
   static constexpr AttentionKernels kKernels = make_kernels<OneSizeWider>("recurrent");
+  return kKernels;
+}
+
+const AttentionKernels& recurrent_magnitude_kernels() {
+  static constexpr AttentionKernels kKernels = make_kernels<Magnitudes>("recurrent magnitudes");
   return kKernels;
 }
 

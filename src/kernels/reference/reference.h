@@ -5,8 +5,11 @@
 
 namespace cosformer::kernels::reference {
 
-// w_ij by the definition, O(N²) time. In float64 this is the oracle.
+// w_ij by the definition, O(N²) time, one size wider than the inputs: double, or long double for float64.
 const AttentionKernels& quadratic_kernels();
+
+// The same never wider than double: on float64 copies of narrower inputs this is the oracle.
+const AttentionKernels& double_quadratic_kernels();
 
 // The yardsticks: the method as one would write it down without care for rounding. A fast path may be at most twice as
 // far from the oracle as the worse of these two is.
@@ -21,6 +24,9 @@ const AttentionKernels& naive_recurrent_kernels();
 // already, denominators are read): how large the numbers were that a result came from. No arithmetic can be asked to be
 // closer than one rounding of these.
 const AttentionKernels& magnitude_kernels();
+
+// The same in linear time, for long sequences (not for the decay's gradient, whose terms it does not see one by one).
+const AttentionKernels& recurrent_magnitude_kernels();
 
 // One token at a time on the state: O(N) time, and a state that does not grow.
 const AttentionKernels& recurrent_kernels();

@@ -212,6 +212,24 @@ double rounding_of(const AttentionCase& c, const std::vector<double> CaseResult:
   return unit_roundoff(wide ? accumulation_of(c.dtype) : c.dtype);
 }
 
+Yardstick yardstick_by(const AttentionKernels& exact, const AttentionKernels& magnitudes,
+                       const std::vector<const AttentionKernels*>& naive, const AttentionCase& c,
+                       const CaseData& data) {
+  Yardstick yardstick;
+  StateTensor denominators(denominator_count(c), DType::kFloat64);
+  yardstick.exact = run(exact, c, data, DType::kFloat64, 1, denominators);
+  CaseData positive = data;
+  positive.v = absolute(data.v);
+  positive.dout = absolute(data.dout);
+  positive.state_kv = absolute(data.state_kv);
+  positive.state_z = absolute(data.state_z);
+  positive.d_state_kv = absolute(data.d_state_kv);
+  positive.d_state_z = absolute(data.d_state_z);
+  yardstick.magnitudes = run(magnitudes, c, positive, DType::kFloat64, 1, denominators);
+  for (const AttentionKernels* form : naive) yardstick.naive.push_back(run_case(*form, c, data, c.dtype));
+  return yardstick;
+}
+
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
   for (std::size_t at = 0; at < a.size(); ++at) {
@@ -268,20 +286,18 @@ CaseResult run_case(const AttentionKernels& kernels, const AttentionCase& c, con
 }
 
 Yardstick make_yardstick(const AttentionCase& c, const CaseData& data) {
-  Yardstick yardstick;
-  StateTensor denominators(denominator_count(c), DType::kFloat64);
-  yardstick.exact = run(reference::quadratic_kernels(), c, data, DType::kFloat64, 1, denominators);
-  CaseData positive = data;
-  positive.v = absolute(data.v);
-  positive.dout = absolute(data.dout);
-  positive.state_kv = absolute(data.state_kv);
-  positive.state_z = absolute(data.state_z);
-  positive.d_state_kv = absolute(data.d_state_kv);
-  positive.d_state_z = absolute(data.d_state_z);
-  yardstick.magnitudes = run(reference::magnitude_kernels(), c, positive, DType::kFloat64, 1, denominators);
-  yardstick.naive_quadratic = run_case(reference::naive_quadratic_kernels(), c, data, c.dtype);
-  yardstick.naive_recurrent = run_case(reference::naive_recurrent_kernels(), c, data, c.dtype);
-  return yardstick;
+  const AttentionKernels& exact =
+      c.dtype == DType::kFloat64 ? reference::quadratic_kernels() : reference::double_quadratic_kernels();
+  return yardstick_by(exact, reference::magnitude_kernels(),
+                      {&reference::naive_quadratic_kernels(), &reference::naive_recurrent_kernels()}, c, data);
+}
+
+Yardstick make_long_yardstick(const AttentionCase& c, const CaseData& data) {
+  // On float64 copies of narrower inputs the naive recurrent form computes in double.
+  const AttentionKernels& exact =
+      c.dtype == DType::kFloat64 ? reference::recurrent_kernels() : reference::naive_recurrent_kernels();
+  return yardstick_by(exact, reference::recurrent_magnitude_kernels(), {&reference::naive_recurrent_kernels()}, c,
+                      data);
 }
 
 std::vector<PartError> compare(const AttentionCase& c, const Yardstick& yardstick, const CaseResult& result) {
@@ -292,8 +308,8 @@ std::vector<PartError> compare(const AttentionCase& c, const Yardstick& yardstic
     const std::vector<double>& terms = yardstick.magnitudes.*named.part;
     const double largest_term = *std::max_element(terms.begin(), terms.end());
     double allowed = rounding_of(c, named.part) * largest_term;
-    for (const CaseResult* naive : {&yardstick.naive_quadratic, &yardstick.naive_recurrent}) {
-      const double error = largest_difference(naive->*named.part, exact);
+    for (const CaseResult& naive : yardstick.naive) {
+      const double error = largest_difference(naive.*named.part, exact);
       if (std::isfinite(error)) allowed = std::max(allowed, error);
     }
     PartError error{.name = named.name, .error = largest_difference(result.*named.part, exact)};

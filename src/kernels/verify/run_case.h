@@ -28,12 +28,15 @@ const std::vector<NamedPart>& result_parts();
 
 // What a case's results are measured with.
 struct Yardstick {
-  CaseResult exact;                             // float64, by the definition
-  CaseResult naive_quadratic, naive_recurrent;  // the naive twins in the case's dtype
-  CaseResult magnitudes;                        // how large the summed terms were
+  CaseResult exact;               // float64, by the definition
+  CaseResult magnitudes;          // how large the summed terms were
+  std::vector<CaseResult> naive;  // the naive twins in the case's dtype
 };
 
 Yardstick make_yardstick(const AttentionCase& c, const CaseData& data);
+
+// The same in linear time by the recurrent forms, where the sequence is too long for the quadratic one.
+Yardstick make_long_yardstick(const AttentionCase& c, const CaseData& data);
 
 struct PartError {
   const char* name = "";

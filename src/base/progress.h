@@ -1,0 +1,34 @@
+// One line that tells how far a job is, how fast it goes and how long it will take.
+//
+// On a terminal the line is redrawn in place; elsewhere a plain line is written now and then. Nothing appears for jobs
+// under two seconds. Written to stderr, so results can be piped.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace cosformer {
+
+class Progress {
+ public:
+  Progress(std::string what, long long total, std::string unit);
+  ~Progress();  // clears the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void advance(long long count = 1);
+  void note(std::string text) { note_ = std::move(text); }  // shown behind the numbers
+
+ private:
+  void draw();
+  std::string what_, unit_, note_;
+  long long total_, done_ = 0;
+  bool terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point start_, next_;
+};
+
+// "3 s", "2 min 05 s", "1 h 20 min"
+std::string human_seconds(double seconds);
+
+}  // namespace cosformer
