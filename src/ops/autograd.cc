@@ -56,8 +56,9 @@ AttentionArguments restore(AutogradContext* ctx, const variable_list& saved) {
 struct AttentionBackward : torch::autograd::Function<AttentionBackward> {
   static variable_list forward(AutogradContext*, const Variable& dout, const OptionalTensor& d_state_kv,
                                const OptionalTensor& d_state_z, const Variable& /*q*/, const Variable& /*k*/,
-                               const Variable& /*v*/, const OptionalTensor& /*log_decay*/, const OptionalTensor& /*state_kv*/,
- const OptionalTensor& /*state_z*/, const BackwardInputs& kept, const AttentionArguments& a) {
+                               const Variable& /*v*/, const OptionalTensor& /*log_decay*/,
+                               const OptionalTensor& /*state_kv*/, const OptionalTensor& /*state_z*/,
+                               const BackwardInputs& kept, const AttentionArguments& a) {
     at::AutoDispatchBelowADInplaceOrView below;
     auto [dq, dk, dv, d_log_decay, d_kv, d_z] =
         call_bwd({dout, tensor(d_state_kv), tensor(d_state_z), kept.out, kept.denominator}, a);
@@ -89,7 +90,8 @@ struct Attention : torch::autograd::Function<Attention> {
     const BackwardInputs kept{{}, {}, {}, saved[kSavedArguments], saved[kSavedArguments + 1]};
     const Variable d_kv_out = a.has_state() ? grads[1] : Variable(), d_z_out = a.has_state() ? grads[2] : Variable();
     const variable_list g =
-        AttentionBackward::apply(grads[0], optional(d_kv_out), optional(d_z_out), a.q, a.k, a.v, optional(a.log_decay), optional(a.state_kv), optional(a.state_z), kept, a);
+        AttentionBackward::apply(grads[0], optional(d_kv_out), optional(d_z_out), a.q, a.k, a.v, optional(a.log_decay),
+                                 optional(a.state_kv), optional(a.state_z), kept, a);
     const Variable none;
     return {
         g[0], g[1], g[2], a.log_decay.defined() ? g[3] : none, a.has_state() ? g[4] : none, a.has_state() ? g[5] : none,

@@ -1,0 +1,196 @@
+// `cosformer bench attention`: a cross product of lists, one measurement each, a table or JSON lines.
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include <ATen/Parallel.h>
+#include <nlohmann/json.hpp>
+#include <torch/cuda.h>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/attention_bench.h"
+#include "cli/command.h"
+#include "cli/lists.h"
+#include "kernels/cpu/attention.h"
+
+namespace cosformer::cli {
+namespace {
+
+struct Settings {
+  std::string lengths = "1024,4096", heads = "8", dims = "64", batch = "1", dtypes = "float32";
+  std::string causal = "both", pass = "fwd,fwd+bwd", impl = "chunked,softmax", decay = "off";
+  std::string device = "cpu", json;
+  int threads = 0;
+  Effort effort;
+};
+
+std::vector<bool> parse_switch(const char* option, const std::string& text, const char* yes, const char* no) {
+  if (text == "both") return {true, false};
+  std::vector<bool> values;
+  for (const std::string& item : parse_names(option, text, {yes, no, "both"})) values.push_back(item == yes);
+  return values;
+}
+
+std::vector<BenchCase> cross_product(const Settings& s, int threads) {
+  std::vector<BenchCase> cases;
+  const auto impls = parse_names("--impl", s.impl, {"chunked", "quadratic", "recurrent", "softmax"});
+  const auto passes = parse_names("--pass", s.pass, {"fwd", "fwd+bwd"});
+  const auto causal = parse_switch("--causal", s.causal, "yes", "no");
+  const auto decay = parse_switch("--decay", s.decay, "on", "off");
+  for (const auto dtype : parse_dtypes(s.dtypes))
+    for (const long long batch : parse_numbers("--batch", s.batch, 1, 1 << 20))
+      for (const long long heads : parse_numbers("--heads", s.heads, 1, 1 << 16))
+        for (const long long dim : parse_numbers("--dims", s.dims, 1, kernels::kMaxHeadDim))
+          for (const long long length : parse_numbers("--lengths", s.lengths, 1, 1LL << 30))
+            for (const bool is_causal : causal)
+              for (const bool with_decay : decay)
+                for (const std::string& pass : passes)
+                  for (const std::string& impl : impls) {
+                    if (impl == "softmax" && with_decay) continue;
+                    cases.push_back(
+                        {impl, pass, s.device, dtype, is_causal, with_decay, batch, heads, length, dim, threads});
+                  }
+  return cases;
+}
+
+nlohmann::ordered_json to_json(const BenchCase& c, const BenchResult& r) {
+  nlohmann::ordered_json line{{"bench", "attention"},
+                              {"impl", c.impl},
+                              {"pass", c.pass},
+                              {"device", c.device},
+                              {"dtype", kernels::name_of(c.dtype)},
+                              {"causal", c.causal},
+                              {"decay", c.decay},
+                              {"batch", c.batch},
+                              {"heads", c.heads},
+                              {"length", c.length},
+                              {"dim", c.dim},
+                              {"threads", c.threads}};
+  if (!r.skipped.empty()) {
+    line["skipped"] = r.skipped;
+    return line;
+  }
+  line["median_ms"] = r.median_ms;
+  line["min_ms"] = r.min_ms;
+  line["p90_ms"] = r.p90_ms;
+  line["tokens_per_s"] = r.tokens_per_s;
+  line["peak_bytes"] = r.peak_bytes;
+  line["max_error"] = r.max_error;
+  line["error_bound"] = r.error_bound;
+  line["roof_fraction"] = r.roof_fraction;
+  return line;
+}
+
+std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
+  std::vector<std::string> row{c.impl,
+                               c.pass,
+                               kernels::name_of(c.dtype),
+                               std::string(c.causal ? "causal" : "full") + (c.decay ? "+decay" : ""),
+                               std::to_string(c.batch),
+                               std::to_string(c.heads),
+                               std::to_string(c.length),
+                               std::to_string(c.dim)};
+  if (!r.skipped.empty()) {
+    row.push_back("(" + r.skipped + ")");
+    return row;
+  }
+  for (const std::string& cell :
+       {significant(r.median_ms),
+        "-" + significant(100 * (r.median_ms - r.min_ms) / r.median_ms, 2) + "/+" +
+            significant(100 * (r.p90_ms - r.median_ms) / r.median_ms, 2) + "%",
+        with_commas(static_cast<long long>(r.tokens_per_s)), human_bytes(r.peak_bytes), significant(r.max_error, 2),
+        significant(r.error_bound, 2), significant(100 * r.roof_fraction, 2) + "%"}) {
+    row.push_back(cell);
+  }
+  return row;
+}
+
+void print_roof(const Settings& s, const Roof& roof, int threads) {
+  if (roof.copy_gb_per_s > 0) {
+    std::printf("roof: a device copy moves %s GB/s (read + written)\n", significant(roof.copy_gb_per_s).c_str());
+    return;
+  }
+  std::printf("roof: an FMA loop on %d threads does %s GFLOP/s in float32", threads,
+              significant(roof.gflops_float32).c_str());
+  if (roof.gflops_bf16 > 0) std::printf(", %s with bf16 dot products", significant(roof.gflops_bf16).c_str());
+  std::printf("; instruction set %s, device %s\n", kernels::cpu::chosen_kernels().name, s.device.c_str());
+}
+
+void bench_attention(const Settings& s) {
+  if (s.device == "cuda" && !torch::cuda::is_available()) {
+    throw UserError("--device cuda: libtorch sees no GPU here; leave it out to measure the CPU");
+  }
+  const int threads = s.threads > 0 ? s.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::vector<BenchCase> cases = cross_product(s, threads);
+  std::printf(
+      "bench attention: lengths %s, heads %s, dims %s, batch %s, dtypes %s, causal %s, decay %s, pass %s, impl %s, "
+      "device %s, threads %d\n",
+      s.lengths.c_str(), s.heads.c_str(), s.dims.c_str(), s.batch.c_str(), s.dtypes.c_str(), s.causal.c_str(),
+      s.decay.c_str(), s.pass.c_str(), s.impl.c_str(), s.device.c_str(), threads);
+  const Roof roof = measure_roof(s.device, threads);
+  print_roof(s, roof, threads);
+  Table table({"impl", "pass", "dtype", "mask", "B", "H", "N", "D", "median ms", "spread", "tokens/s", "extra memory",
+               "error", "its bound", "of roof"});
+  std::string lines;
+  bool wrong = false;
+  {
+    Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
+    for (const BenchCase& c : cases) {
+      progress.note(c.impl + " " + c.pass + " N=" + std::to_string(c.length));
+      const BenchResult r = measure(c, roof, s.effort);
+      if (r.skipped.empty() && !(r.max_error <= r.error_bound)) wrong = true;
+      table.add(to_row(c, r));
+      lines += to_json(c, r).dump() + '\n';
+      progress.advance();
+    }
+  }
+  std::fputs(table.text().c_str(), stdout);
+  if (!s.json.empty()) {
+    AtomicFile file(s.json);
+    file.write(lines.data(), lines.size());
+    file.commit();
+  }
+  if (wrong) {
+    std::fprintf(stderr, "cosformer: an error is outside its bound; the time beside it does not count\n");
+    throw Unsuccessful{};
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  app.require_subcommand(1);
+  CLI::App& attention = *app.add_subcommand("attention", "the operator alone, by length, dtype, direction and form");
+  const auto s = std::make_shared<Settings>();
+  attention.description(
+      "Measures every combination of the given lists. Errors are those of one head against float64; a speed beside an\n"
+      "error outside its bound does not count, and the exit code is 1.");
+  attention.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
+  attention.add_option("--heads", s->heads, "numbers of heads")->capture_default_str();
+  attention.add_option("--dims", s->dims, "head dimensions, 1 to 256")->capture_default_str();
+  attention.add_option("--batch", s->batch, "batch sizes")->capture_default_str();
+  attention.add_option("--dtypes", s->dtypes, "float64, float32, bfloat16, float16")->capture_default_str();
+  attention.add_option("--causal", s->causal, "yes, no or both")->capture_default_str();
+  attention.add_option("--decay", s->decay, "a learned decay per head: on, off or both")->capture_default_str();
+  attention.add_option("--pass", s->pass, "fwd, fwd+bwd")->capture_default_str();
+  attention.add_option("--impl", s->impl, "chunked, quadratic, recurrent, softmax (libtorch's best)")
+      ->capture_default_str();
+  attention.add_option("--device", s->device, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  attention.add_option("--threads", s->threads, "CPU threads; 0: all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  attention.add_option("--seconds", s->effort.seconds, "how long to repeat each measurement")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  attention.add_option("--most-seconds", s->effort.most_seconds, "skip what would take longer than this a run")
+      ->capture_default_str();
+  attention.add_option("--json", s->json, "also write one JSON object per line to this file");
+  attention.callback([s] { bench_attention(*s); });
+}
+
+}  // namespace cosformer::cli

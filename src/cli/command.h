@@ -1,0 +1,22 @@
+// The table of subcommands. A command is one file that defines one `add_*` function: it declares its options on the
+// CLI11 app it is given and sets the callback that runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace cosformer::cli {
+
+struct Command {
+  const char* name;
+  const char* summary;
+  void (*add)(CLI::App& app);
+};
+
+void add_info(CLI::App& app);
+void add_check(CLI::App& app);
+void add_bench(CLI::App& app);
+
+// Thrown by a command that did its work and found a failure to report: exit code 1 without a further message.
+struct Unsuccessful {};
+
+}  // namespace cosformer::cli

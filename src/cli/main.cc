@@ -1,0 +1,95 @@
+// The program: finds the subcommand, runs it, and turns what went wrong into a message and an exit code.
+// 0: done; 1: it failed; 2: it was asked the wrong thing.
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include <c10/util/Exception.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/version.h"
+
+namespace cosformer::cli {
+namespace {
+
+constexpr std::array kCommands{
+    Command{"info", "what this build and this machine offer", add_info},
+    Command{"check", "compare the operator with its definition on this machine", add_check},
+    Command{"bench", "measure time, memory and error", add_bench},
+};
+
+std::string command_list() {
+  std::string text;
+  for (const Command& command : kCommands) {
+    text +=
+        "  " + std::string(command.name) + std::string(12 - std::strlen(command.name), ' ') + command.summary + '\n';
+  }
+  return text;
+}
+
+std::string usage() {
+  return "usage: cosformer COMMAND [OPTIONS]\n\ncommands:\n" + command_list() +
+         "\nEach command explains itself: cosformer COMMAND --help\n";
+}
+
+bool is_command(const std::string& name) {
+  for (const Command& command : kCommands) {
+    if (name == command.name) return true;
+  }
+  return false;
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Attention whose cost grows linearly with length, exactly.", "cosformer");
+  app.set_version_flag("--version", std::string("cosformer ") + kVersion);
+  app.require_subcommand(1);
+  for (const Command& command : kCommands) command.add(*app.add_subcommand(command.name, command.summary));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const CLI::App* at = &app;
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+    std::fprintf(stderr, "cosformer: %s\n\n%s", error.what(), at == &app ? usage().c_str() : at->help().c_str());
+    return 2;
+  }
+  return 0;
+}
+
+int report(const char* message, int code) {
+  std::fprintf(stderr, "cosformer: %s\n", message);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs(usage().c_str(), stderr);
+    return 2;
+  }
+  if (argv[1][0] != '-' && !is_command(argv[1])) {
+    std::fprintf(stderr, "cosformer: unknown command '%s'\n\n%s", argv[1], usage().c_str());
+    return 2;
+  }
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const Unsuccessful&) {
+    return 1;
+  } catch (const UserError& error) {
+    return report(error.what(), 2);
+  } catch (const c10::ValueError& error) {
+    return report(error.what_without_backtrace(), 2);
+  } catch (const c10::Error& error) {
+    return report(error.what_without_backtrace(), 1);
+  } catch (const std::exception& error) {
+    return report(error.what(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace cosformer::cli
+
+int main(int argc, char** argv) {
+  return cosformer::cli::run(argc, argv);
+}
