@@ -2,9 +2,12 @@
 // 0: done; 1: it failed; 2: it was asked the wrong thing.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
+#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
 #include "base/error.h"
@@ -41,6 +44,12 @@ bool is_command(const std::string& name) {
   return false;
 }
 
+// Some libtorch packages start with one thread; people expect all cores unless they say otherwise.
+void use_all_cores() {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
+  at::set_num_threads(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Attention whose cost grows linearly with length, exactly.", "cosformer");
   app.set_version_flag("--version", std::string("cosformer ") + kVersion);
@@ -73,6 +82,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   try {
+    use_all_cores();
     return parse_and_run(argc, argv);
   } catch (const Unsuccessful&) {
     return 1;

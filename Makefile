@@ -1,0 +1,47 @@
+# The front door. `make demo` and `make test` each do all the set-up on a fresh machine.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: help setup build test test-fast demo format format-check lint sanitize clean
+
+help:
+	@echo "make demo      set up, build, and see what it does"
+	@echo "make test      set up, build, and run every test"
+	@echo "make build     leaves $(BUILD)/bin/cosformer and $(BUILD)/lib/libcosformer.so"
+	@echo "make test-fast the tests of a minute or two"
+	@echo "make format    reformat the sources; make lint checks format, layers and sources"
+	@echo "make sanitize  the torch-free tests under address, undefined and thread sanitizers"
+
+setup:
+	@bash scripts/setup.sh
+
+$(BUILD)/build.ninja: | setup
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+
+build: setup $(BUILD)/build.ninja
+	cmake --build $(BUILD) -j $(JOBS)
+
+test: build
+	ctest --test-dir $(BUILD) --output-on-failure -j 1
+
+test-fast: build
+	ctest --test-dir $(BUILD) --output-on-failure -L fast
+
+demo: build
+	@bash scripts/demo.sh $(BUILD)/bin/cosformer
+
+format:
+	@git ls-files -z '*.h' '*.cc' '*.cuh' '*.cu' | xargs -0 clang-format -i
+
+format-check:
+	@git ls-files -z '*.h' '*.cc' '*.cuh' '*.cu' | xargs -0 clang-format --dry-run --Werror
+
+lint: format-check
+	@python3 scripts/check_layers.py
+	@python3 scripts/check_sources.py
+
+sanitize: setup
+	@bash scripts/sanitize.sh
+
+clean:
+	rm -rf build build-*

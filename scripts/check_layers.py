@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Checks that #include goes one way between the rooms of src/, as CONTRIBUTING.md states it."""
+import pathlib
+import re
+import sys
+
+# A room may include itself and these.
+ALLOWED = {
+    "base": set(),
+    "kernels": {"base"},
+    "ops": {"base", "kernels", "cosformer"},
+    "nn": {"base", "kernels", "ops", "cosformer"},
+    "models": {"base", "kernels", "ops", "nn", "cosformer"},
+    "data": {"base"},
+    "train": {"base", "ops", "nn", "models", "data", "cosformer"},
+    "serve": {"base", "ops", "nn", "models", "data", "cosformer"},
+    "cli": {"base", "kernels", "ops", "nn", "models", "data", "train", "serve", "cosformer"},
+}
+TORCH_FREE = {"base", "kernels", "data"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
+TORCH = re.compile(r"^(torch|ATen|c10)/")
+
+root = pathlib.Path(__file__).resolve().parent.parent
+sources = [p for p in (root / "src").rglob("*") if p.suffix in {".h", ".cc", ".cuh", ".cu", ".in"}]
+problems = []
+for path in sorted(sources):
+    room = path.relative_to(root / "src").parts[0]
+    if room not in ALLOWED:
+        problems.append(f"{path.relative_to(root)}: '{room}' is not a room; add it to {__file__} with what it may see")
+        continue
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        where = f"{path.relative_to(root)}:{number}"
+        target = match.group(1) or match.group(2)
+        if room in TORCH_FREE and TORCH.match(target):
+            problems.append(f"{where}: {room}/ knows no torch, but includes <{target}>")
+        other = target.split("/")[0]
+        if match.group(1) and "/" in target and other in ALLOWED | {"cosformer": 0} and other != room:
+            if other not in ALLOWED[room]:
+                problems.append(f"{where}: {room}/ may not include {other}/ ({target})")
+for problem in problems:
+    print(problem, file=sys.stderr)
+print(f"layers: {len(sources)} files, {len(problems)} problems")
+sys.exit(1 if problems else 0)

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The tests of the torch-free rooms under the sanitizers. Same tests, fewer cases: COSFORMER_TEST_CASES scales them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+run() {
+  local preset=$1 filter=$2
+  cmake --preset "$preset" > "build-$preset.log" 2>&1 || { cat "build-$preset.log"; exit 1; }
+  rm -f "build-$preset.log"
+  cmake --build --preset "$preset" -j "$(nproc)"
+  ctest --test-dir "build-$preset" --output-on-failure -R "$filter"
+}
+
+export COSFORMER_TEST_CASES=${COSFORMER_TEST_CASES:-25}
+export UBSAN_OPTIONS=print_stacktrace=1
+run asan '.*'
+run tsan 'CpuAttention|Prefetch'

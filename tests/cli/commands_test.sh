@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# The program from outside: exit codes, messages on the right stream, output that machines can read.
+set -uo pipefail
+cosformer=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# expect CODE DESCRIPTION COMMAND…: runs it, leaves $work/out and $work/err
+expect() {
+  local code=$1 what=$2
+  shift 2
+  "$@" > "$work/out" 2> "$work/err"
+  local got=$?
+  if [ "$got" -ne "$code" ]; then
+    echo "FAILED: $what: exit code $got, expected $code"
+    cat "$work/err"
+    failures=$((failures + 1))
+  fi
+}
+
+# contains FILE TEXT
+contains() {
+  if ! grep -qF -- "$2" "$work/$1"; then
+    echo "FAILED: '$2' is not in std$1:"
+    head -20 "$work/$1"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 2 "no command" "$cosformer"
+contains err "usage: cosformer COMMAND"
+expect 2 "unknown command" "$cosformer" frobnicate
+contains err "unknown command 'frobnicate'"
+contains err "check"
+expect 2 "unknown option" "$cosformer" info --frobnicate
+contains err "--frobnicate"
+expect 2 "bad number" "$cosformer" check --cases many
+expect 2 "bad list" "$cosformer" bench attention --lengths 12,x
+contains err "--lengths: expected whole numbers from 1"
+expect 2 "bad dtype" "$cosformer" check --dtypes float8
+contains err "float64, float32, bfloat16, float16; got 'float8'"
+expect 0 "help" "$cosformer" --help
+expect 0 "help of a command" "$cosformer" bench attention --help
+contains out "--lengths"
+expect 0 "version" "$cosformer" --version
+contains out "cosformer 0."
+expect 0 "info" "$cosformer" info
+contains out "instruction sets"
+expect 0 "info as JSON" "$cosformer" info --json
+contains out '"instruction_set_chosen"'
+expect 2 "an instruction set that does not exist" env COSFORMER_CPU_ISA=quantum "$cosformer" info
+contains err "quantum"
+expect 0 "check" "$cosformer" check --cases 20 --max-length 40
+contains out "within their bound"
+expect 0 "check as JSON" "$cosformer" check --cases 8 --max-length 30 --json
+contains out '"error_bound"'
+expect 0 "bench" "$cosformer" bench attention --lengths 64 --heads 2 --dims 16 --seconds 0.01 --json "$work/bench.json" \
+  --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2
+for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
+  peak_bytes max_error error_bound roof_fraction; do
+  if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then
+    echo "FAILED: '$field' is not on every line of the JSON file"
+    failures=$((failures + 1))
+  fi
+done
+expect 2 "a JSON file that cannot be written" "$cosformer" bench attention --lengths 16 --heads 1 --dims 8 \
+  --seconds 0.01 --impl chunked --json "$work/no/such/folder/x.json"
+[ "$failures" -eq 0 ] && echo "all commands behave"
+exit "$failures"

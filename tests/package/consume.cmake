@@ -1,0 +1,15 @@
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+  message("${output}")
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build "-DCMAKE_PREFIX_PATH=${WORK}/installed;${PREFIX_PATH}"
+    -DTorch_DIR=${TORCH} -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+run(${WORK}/installed/bin/cosformer --version)
