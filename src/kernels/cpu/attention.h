@@ -10,8 +10,8 @@
 
 namespace cosformer::kernels::cpu {
 
-// Every set compiled into this library, slowest first; their names are "baseline", "avx2", "avx512" and
-// "avx512_bf16" on x86-64, and "portable" elsewhere.
+// Every set compiled into this library, slowest first; their names are "baseline", "avx2", "avx512", "avx512_bf16" and
+// "amx_bf16" on x86-64, and "portable" elsewhere. The last two differ from "avx512" in bf16 problems only.
 std::span<const AttentionKernels* const> compiled_kernels();
 
 // False for a name that was not compiled in.

@@ -1,3 +1,11 @@
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <cstdlib>
 #include <span>
 #include <stdexcept>
@@ -24,11 +32,36 @@ constexpr const InstructionSet* kSets[] = {
 #if defined(COSFORMER_HAVE_AVX512_BF16)
     &kAvx512Bf16Set,
 #endif
+#if defined(COSFORMER_HAVE_AMX_BF16)
+    &kAmxBf16Set,
+#endif
 #if defined(COSFORMER_HAVE_PORTABLE)
     &kPortableSet,
 #endif
 };
 constexpr std::size_t kSetCount = sizeof(kSets) / sizeof(kSets[0]);
+
+#if defined(__x86_64__)
+// The tile unit is there, and the kernel lets this process use its registers once asked.
+bool has_bf16_tiles() {
+#if defined(__linux__)
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr unsigned kBf16Bit = 1U << 22, kTileBit = 1U << 24;
+  if ((edx & kBf16Bit) == 0 || (edx & kTileBit) == 0) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+// Intel's cores issue a bf16 dot product at half the rate of a multiply-addition or less, so that rounding to bf16
+// gains nothing there (docs/decisions/cpu-kernels.md); AMD's issue it at the full rate.
+bool has_fast_bf16_dot() {
+  return __builtin_cpu_is("intel") == 0;
+}
+#endif
 
 bool has_features(std::string_view name) {
 #if defined(__x86_64__)
@@ -39,11 +72,21 @@ bool has_features(std::string_view name) {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (name == "avx512") return avx512;
-  if (name == "avx512_bf16") return avx512 && __builtin_cpu_supports("avx512bf16");
+  const bool avx512_bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
+  if (name == "avx512_bf16") return avx512_bf16;
+  if (name == "amx_bf16") return avx512_bf16 && has_bf16_tiles();
   return false;
 #else
   return name == "portable";
 #endif
+}
+
+// Whether a set that this CPU runs is worth choosing over the ones before it.
+bool is_faster_than_lesser_sets(std::string_view name) {
+#if defined(__x86_64__)
+  if (name == "avx512_bf16") return has_fast_bf16_dot();
+#endif
+  return !name.empty();
 }
 
 std::string runnable_names() {
@@ -69,7 +112,7 @@ const InstructionSet& choose() {
       }
       return *set;
     }
-    if (has_features(name)) best = set;
+    if (has_features(name) && is_faster_than_lesser_sets(name)) best = set;
   }
   if (wanted != nullptr && *wanted != '\0') {
     throw std::runtime_error("COSFORMER_CPU_ISA=" + std::string(wanted) +

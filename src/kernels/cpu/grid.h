@@ -15,7 +15,8 @@ namespace {
 // What the geometry depends on besides the problem.
 struct BodyTraits {
   std::int64_t vector_bytes = 0;
-  std::int64_t chunk = 0;  // tokens; a multiple of the lanes of every vector type
+  std::int64_t chunk = 0;      // tokens; a multiple of the lanes of every vector type
+  bool half_products = false;  // bf16 problems multiply in bf16
 };
 
 // Bidirectional with a decay keeps the part seen from the right of one segment in scratch, so segments stay short.

@@ -15,6 +15,7 @@ extern const InstructionSet kBaselineSet;
 extern const InstructionSet kAvx2Set;
 extern const InstructionSet kAvx512Set;
 extern const InstructionSet kAvx512Bf16Set;
+extern const InstructionSet kAmxBf16Set;
 extern const InstructionSet kPortableSet;
 
 }  // namespace cosformer::kernels::cpu

@@ -1,7 +1,7 @@
 // The body, compiled with the flags of this instruction set (CMakeLists.txt).
 #define COSFORMER_VECTOR_BYTES 32
 #define COSFORMER_TILE_REGISTERS 12
-#define COSFORMER_CHUNK 64
+#define COSFORMER_CHUNK 32
 
 #include "kernels/cpu/body/entry.h"
 

@@ -89,16 +89,16 @@ Schedule plan_bwd(const AttentionProblem& problem, int threads, const BodyTraits
 
 }  // namespace
 
-Schedule plan_attention_fwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes,
-                            std::int64_t chunk) {
-  const BodyTraits traits{vector_bytes, chunk};
+Schedule plan_attention_fwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes, std::int64_t chunk,
+                            bool half_products) {
+  const BodyTraits traits{vector_bytes, chunk, half_products};
   return problem.dtype == DType::kFloat64 ? plan_fwd<double>(problem, threads, traits)
                                           : plan_fwd<float>(problem, threads, traits);
 }
 
-Schedule plan_attention_bwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes,
-                            std::int64_t chunk) {
-  const BodyTraits traits{vector_bytes, chunk};
+Schedule plan_attention_bwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes, std::int64_t chunk,
+                            bool half_products) {
+  const BodyTraits traits{vector_bytes, chunk, half_products};
   return problem.dtype == DType::kFloat64 ? plan_bwd<double>(problem, threads, traits)
                                           : plan_bwd<float>(problem, threads, traits);
 }

@@ -5,9 +5,9 @@
 
 namespace cosformer::kernels::cpu {
 
-Schedule plan_attention_fwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes,
-                            std::int64_t chunk);
-Schedule plan_attention_bwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes,
-                            std::int64_t chunk);
+Schedule plan_attention_fwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes, std::int64_t chunk,
+                            bool half_products);
+Schedule plan_attention_bwd(const AttentionProblem& problem, int threads, std::int64_t vector_bytes, std::int64_t chunk,
+                            bool half_products);
 
 }  // namespace cosformer::kernels::cpu

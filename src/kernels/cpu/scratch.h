@@ -31,7 +31,8 @@ class Carver {
 // Head dimensions rounded up to whole vectors; the padding of every buffer holds zeros.
 struct PaddedShape {
   std::int64_t dim = 0, value_dim = 0, chunk = 0;
-  std::int64_t state = 0;  // numbers in one state: kv [2·dim, value_dim], then z [2·dim]
+  std::int64_t state = 0;       // numbers in one state: kv [2·dim, value_dim], then z [2·dim]
+  std::int64_t half_panel = 0;  // numbers in a panel of bf16 factors, 0: products are not in bf16
 };
 
 template <class T>
@@ -42,7 +43,29 @@ PaddedShape padded_shape(const AttentionProblem& problem, const BodyTraits& trai
   shape.value_dim = round_up(problem.value_dim, lanes);
   shape.chunk = traits.chunk;
   shape.state = round_up(2 * shape.dim * (shape.value_dim + 1), kAlignment / static_cast<std::int64_t>(sizeof(T)));
+  if (traits.half_products && problem.dtype == DType::kBFloat16) {
+    const std::int64_t features = round_up(2 * shape.dim, 32), values = round_up(shape.value_dim, 32);
+    const std::int64_t tokens = round_up(shape.chunk, 32);
+    std::int64_t widest = features > values ? features : values;
+    widest = widest > tokens ? widest : tokens;
+    shape.half_panel = features * values > tokens * widest ? features * values : tokens * widest;
+  }
   return shape;
+}
+
+// The factors of the product at hand, rounded to bf16.
+struct HalfPanels {
+  std::uint16_t* left = nullptr;
+  std::uint16_t* right = nullptr;
+};
+
+template <class T>
+HalfPanels carve_half_panels(Carver<T>& carver, const PaddedShape& shape) {
+  if (shape.half_panel == 0) return {};
+  HalfPanels panels;
+  panels.left = carver.template take<std::uint16_t>(shape.half_panel);
+  panels.right = carver.template take<std::uint16_t>(shape.half_panel);
+  return panels;
 }
 
 // Angles and decay of one head, and the weights of the chunk at hand (body/angles.h).
@@ -52,6 +75,7 @@ struct AngleTables {
   double* sin_offset;   // [chunk]
   double* decay_power;  // [chunk + 1] γ^t
   T* toeplitz;          // [2·chunk + vector] cos(θΔ)·γ^|Δ| at chunk − 1 + j − i, zero outside the triangle
+  T* lane_numbers;      // [vector] 0, 1, 2, …
   T* query_cos;         // [chunk] weights of the 2·dim features of this chunk's queries, decay included
   T* query_sin;
   T* key_cos;
@@ -65,6 +89,7 @@ AngleTables<T> carve_angles(Carver<T>& carver, const PaddedShape& shape) {
   tables.sin_offset = carver.template take<double>(shape.chunk);
   tables.decay_power = carver.template take<double>(shape.chunk + 1);
   tables.toeplitz = carver.take(2 * shape.chunk + kAlignment);
+  tables.lane_numbers = carver.take(kAlignment);
   tables.query_cos = carver.take(shape.chunk);
   tables.query_sin = carver.take(shape.chunk);
   tables.key_cos = carver.take(shape.chunk);
@@ -75,6 +100,7 @@ AngleTables<T> carve_angles(Carver<T>& carver, const PaddedShape& shape) {
 template <class T>
 struct ForwardScratch {
   AngleTables<T> angles;
+  HalfPanels half;
   T* phi_q;           // [chunk, dim] φ(q)
   T* phi_k;           // [chunk, dim]
   T* query;           // [chunk, 2·dim] φ(q)·(cos, sin), with the decay since the state
@@ -84,6 +110,7 @@ struct ForwardScratch {
   T* score;           // [chunk, chunk]
   T* sum;             // [chunk, value_dim] numerators
   T* row_sum;         // [chunk] denominators
+  T* row_scale;       // [chunk] what their rows are divided by, inverted
   T* state;           // kv, then z
   T* from_right;      // [segment, value_dim] numerators of the scan from the right
   T* row_from_right;  // [segment]
@@ -95,6 +122,7 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
   ForwardScratch<T> scratch;
   const std::int64_t right = scans_both_sides(problem) ? segment_chunks * shape.chunk : 0;
   scratch.angles = carve_angles(carver, shape);
+  scratch.half = carve_half_panels(carver, shape);
   scratch.phi_q = carver.take(shape.chunk * shape.dim);
   scratch.phi_k = carver.take(shape.chunk * shape.dim);
   scratch.query = carver.take(shape.chunk * 2 * shape.dim);
@@ -104,6 +132,7 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
   scratch.score = carver.take(shape.chunk * shape.chunk);
   scratch.sum = carver.take(shape.chunk * shape.value_dim);
   scratch.row_sum = carver.take(shape.chunk);
+  scratch.row_scale = carver.take(shape.chunk);
   scratch.state = carver.take(shape.state);
   scratch.from_right = carver.take(right * shape.value_dim);
   scratch.row_from_right = carver.take(right);
@@ -113,6 +142,7 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
 template <class T>
 struct BackwardScratch {
   AngleTables<T> angles;
+  HalfPanels half;
   T* phi_q;          // [chunk, dim]
   T* phi_k;          // [chunk, dim]
   T* query;          // [chunk, 2·dim]
@@ -130,8 +160,8 @@ struct BackwardScratch {
   T* d_value;        // [chunk, value_dim]
   T* state;          // of keys and values, transposed: kv [value_dim, 2·dim], then z
   T* d_state;        // of queries and gradients: kv [2·dim, value_dim], then z
-  T* raw;            // [max(dim, value_dim)] one row as it came
-  T* converted;      // [max(dim, value_dim)] another
+  T* raw;            // [chunk, max(dim, value_dim)] rows as they came
+  T* row_scale;      // [chunk]
   T* dq_from_right;  // [segment, dim]: what the scan from the other side gave
   T* dk_from_left;   // [segment, dim]
   T* dv_from_left;   // [segment, value_dim]
@@ -144,6 +174,7 @@ BackwardScratch<T> carve_backward(Carver<T>& carver, const AttentionProblem& pro
   const std::int64_t other = scans_both_sides(problem) ? segment_chunks * shape.chunk : 0;
   const std::int64_t widest = shape.dim > shape.value_dim ? shape.dim : shape.value_dim;
   scratch.angles = carve_angles(carver, shape);
+  scratch.half = carve_half_panels(carver, shape);
   scratch.phi_q = carver.take(shape.chunk * shape.dim);
   scratch.phi_k = carver.take(shape.chunk * shape.dim);
   scratch.query = carver.take(shape.chunk * 2 * shape.dim);
@@ -161,8 +192,8 @@ BackwardScratch<T> carve_backward(Carver<T>& carver, const AttentionProblem& pro
   scratch.d_value = carver.take(shape.chunk * shape.value_dim);
   scratch.state = carver.take(shape.state);
   scratch.d_state = carver.take(shape.state);
-  scratch.raw = carver.take(widest);
-  scratch.converted = carver.take(widest);
+  scratch.raw = carver.take(shape.chunk * widest);
+  scratch.row_scale = carver.take(shape.chunk);
   scratch.dq_from_right = carver.take(other * shape.dim);
   scratch.dk_from_left = carver.take(other * shape.dim);
   scratch.dv_from_left = carver.take(other * shape.value_dim);

@@ -39,7 +39,7 @@ void expect_within_bounds(const AttentionCase& c, const std::vector<int>& thread
 }
 
 TEST(CpuAttention, RandomCasesAgreeWithTheDefinition) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) expect_within_bounds(verify::random_case(seed), {1, 2});
+  for (std::uint64_t seed = 0; seed < 120; ++seed) expect_within_bounds(verify::random_case(seed), {1, 2});
 }
 
 // Long enough that sequences are split into segments.
@@ -47,7 +47,7 @@ TEST(CpuAttention, LongRandomCasesAgreeWithTheDefinition) {
   CaseLimits limits;
   limits.max_length = 1500;
   limits.max_dim = 24;
-  for (std::uint64_t seed = 1000; seed < 1040; ++seed)
+  for (std::uint64_t seed = 1000; seed < 1024; ++seed)
     expect_within_bounds(verify::random_case(seed, limits), {1, 2, 3});
 }
 

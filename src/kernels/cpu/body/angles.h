@@ -21,6 +21,7 @@ void prepare_offsets(const HeadContext& head, const AngleTables<T>& tables) {
     tables.sin_offset[t] = ::sin(head.theta * offset);
     tables.decay_power[t] = ::exp(head.log_decay * offset);
   }
+  for (Index lane = 0; lane < kLanes<T>; ++lane) tables.lane_numbers[lane] = static_cast<T>(lane);
   tables.decay_power[used] = ::exp(head.log_decay * static_cast<double>(used));
 }
 
@@ -58,20 +59,29 @@ void prepare_chunk(const HeadContext& head, const AngleTables<T>& tables, const 
   }
 }
 
-// score[i][j] = (score[i][j] + row_bias[i])·weight of the pair; elements outside the triangle become zero without being
-// read, so a value that a query must not see cannot reach it even as 0·inf. row_bias null: 0.
+// score[i][j] = (score[i][j] + row_bias[i])·weight of the pair; elements outside the triangle become zero whatever they
+// were, so a value that a query must not see cannot reach it even as 0·inf. row_bias null: 0.
 template <class T>
 void apply_toeplitz(const AngleTables<T>& tables, Index queries, Index keys, Index chunk, Scan scan, const T* row_bias,
                     T* score) {
+  const Vector<T> zero = {};
+  const Vector<T> lane = load(tables.lane_numbers);
   for (Index i = 0; i < queries; ++i) {
     const T* weights = tables.toeplitz + (chunk - 1 - i);
     T* row = score + i * chunk;
     const T bias = row_bias == nullptr ? T(0) : row_bias[i];
     const Index begin = scan == Scan::kFromLeft ? 0 : (i + 1 < keys ? i + 1 : keys);
     const Index end = scan == Scan::kFromLeft && i + 1 < keys ? i + 1 : keys;
-    for (Index j = 0; j < begin; ++j) row[j] = 0;
-    for (Index j = begin; j < end; ++j) row[j] = (row[j] + bias) * weights[j];
-    for (Index j = end; j < chunk; ++j) row[j] = 0;
+    for (Index j = 0; j < chunk; j += kLanes<T>) {
+      if (j >= end || j + kLanes<T> <= begin) {
+        store(row + j, zero);
+        continue;
+      }
+      Vector<T> x = (load(row + j) + bias) * load(weights + j);
+      if (j + kLanes < T >> end) x = lane < static_cast<T>(end - j) ? x : zero;
+      if (j < begin) x = lane < static_cast<T>(begin - j) ? zero : x;
+      store(row + j, x);
+    }
   }
 }
 

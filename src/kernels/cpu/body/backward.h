@@ -37,6 +37,7 @@ class BackwardSegment {
       const Chunk chunk = chunk_along(step, scan);
       prepare_chunk(head_, x_.angles, chunk, scan);
       load_chunk_keys(chunk);
+      if (step + 1 < chunks()) look_ahead(chunk_along(step + 1, scan), true, false);
       advance_state(chunk);
     }
   }
@@ -50,6 +51,7 @@ class BackwardSegment {
       receive_outgoing(chunk, scan);
       load_chunk_queries(chunk);
       load_gradients(chunk);
+      if (step + 1 < chunks()) look_ahead(chunk_against(step + 1, scan), false, true);
       advance_d_state(chunk);
     }
   }
@@ -61,6 +63,7 @@ class BackwardSegment {
       const Chunk chunk = chunk_along(step, sweep.scan);
       prepare_chunk(head_, x_.angles, chunk, sweep.scan);
       if (sweep.inside_chunks) load_chunk_keys(chunk);
+      if (step + 1 < chunks()) look_ahead(chunk_along(step + 1, sweep.scan), sweep.inside_chunks, true);
       if (chunk.queries > 0) query_gradients(chunk, sweep);
       if (!sweep.inside_chunks) continue;
       advance_state(chunk);
@@ -74,6 +77,7 @@ class BackwardSegment {
     for (Index step = 0; step < chunks(); ++step) {
       const Chunk chunk = chunk_against(step, sweep.scan);
       prepare_chunk(head_, x_.angles, chunk, sweep.scan);
+      if (step + 1 < chunks()) look_ahead(chunk_against(step + 1, sweep.scan), true, sweep.inside_chunks);
       if (sweep.inside_chunks) {
         receive_outgoing(chunk, sweep.scan);
         load_chunk_queries(chunk);
@@ -110,47 +114,65 @@ class BackwardSegment {
     }
   }
   void meet_outgoing(const Chunk& chunk) {
-    if (gradients_.d_log_decay == nullptr || d_state_out_.kv == nullptr) return;
+    if (!wants_decay() || d_state_out_.kv == nullptr) return;
     import_state(head_, d_state_out_, StateLayout::kFeatureRows, x_.d_state);
     decay_gradient_ += position_along(chunk, chunk.length - 1, Scan::kFromLeft) *
                        inner_product(shape_, x_.state, StateLayout::kValueRows, x_.d_state, StateLayout::kFeatureRows);
   }
 
+  // Starts fetching what the next chunk reads and writes.
+  void look_ahead(const Chunk& next, bool keys, bool queries) {
+    ahead_.clear();
+    const AttentionProblem& problem = head_.problem;
+    const Index batch = head_.sequence.batch, q_time = head_.sequence.q_begin + next.begin;
+    const Index k_time = head_.sequence.k_begin + next.begin;
+    if (keys) {
+      ahead_.add(problem.k, problem.dtype, batch, k_time, head_.head, next.keys, problem.dim);
+      ahead_.add(problem.v, problem.dtype, batch, k_time, head_.head, next.keys, problem.value_dim);
+    }
+    if (queries) {
+      ahead_.add(problem.q, problem.dtype, batch, q_time, head_.head, next.queries, problem.dim);
+      ahead_.add(gradients_.dout, problem.dtype, batch, q_time, head_.head, next.queries, problem.value_dim);
+      ahead_.add(problem.out, problem.dtype, batch, q_time, head_.head, next.queries, problem.value_dim);
+    }
+  }
+
   void load_chunk_keys(const Chunk& chunk) {
     if (chunk.keys == 0) return;
-    load_keys(head_, chunk, x_.phi_k);
+    load_keys(head_, chunk, x_.angles.key_cos, x_.angles.key_sin, x_.phi_k, x_.key);
     load_values(head_, chunk, x_.value);
-    rotate_features(x_.phi_k, x_.angles.key_cos, x_.angles.key_sin, chunk.keys, shape_.dim, x_.key);
   }
 
   void load_chunk_queries(const Chunk& chunk) {
-    load_queries(head_, chunk, x_.phi_q);
-    rotate_features(x_.phi_q, x_.angles.query_cos, x_.angles.query_sin, chunk.queries, shape_.dim, x_.query);
+    load_queries(head_, chunk, x_.angles.query_cos, x_.angles.query_sin, x_.phi_q, x_.query);
   }
 
   // g = dout/s and e = −(dout·out)/s; where s was clamped, g = dout/eps and e = 0.
   void load_gradients(const Chunk& chunk) {
     const AttentionProblem& problem = head_.problem;
+    const Index batch = head_.sequence.batch, first = head_.sequence.q_begin + chunk.begin, width = shape_.value_dim;
+    const auto always = [](Index) { return true; };
+    load_rows(problem.dtype, row_at(gradients_.dout, problem.dtype, batch, first, head_.head),
+              gradients_.dout.time_stride, chunk.queries, problem.value_dim, width, always, x_.grad);
+    if (!normalized()) {
+      fill_zero(x_.grad_sum, chunk.queries);
+      return;
+    }
+    load_rows(problem.dtype, row_at(problem.out, problem.dtype, batch, first, head_.head), problem.out.time_stride,
+              chunk.queries, problem.value_dim, width, always, x_.raw);
+    add_row_products(x_.grad, width, x_.raw, width, chunk.queries, width, T(0), x_.grad_sum);
     const auto eps = static_cast<T>(problem.eps);
+    const View& view = problem.denominator;
+    const T* sums = static_cast<const T*>(view.data) + batch * view.batch_stride + first * view.time_stride +
+                    head_.head * view.head_stride;
     for (Index i = 0; i < chunk.queries; ++i) {
-      const Index time = head_.sequence.q_begin + chunk.begin + i;
-      T* row = x_.grad + i * shape_.value_dim;
-      load_row(problem.dtype, row_at(gradients_.dout, problem.dtype, head_.sequence.batch, time, head_.head),
-               problem.value_dim, shape_.value_dim, row);
-      x_.grad_sum[i] = 0;
-      if (!normalized()) continue;
-      const View& view = problem.denominator;
-      const T row_sum = static_cast<const T*>(view.data)[head_.sequence.batch * view.batch_stride +
-                                                         time * view.time_stride + head_.head * view.head_stride];
+      const T row_sum = sums[i * view.time_stride];
       const bool clamped = row_sum < eps;
       const T divisor = clamped ? eps : row_sum;
       const T scale = divisor == 0 ? T(0) : 1 / divisor;
-      if (!clamped) {
-        load_row(problem.dtype, row_at(problem.out, problem.dtype, head_.sequence.batch, time, head_.head),
-                 problem.value_dim, shape_.value_dim, x_.raw);
-        x_.grad_sum[i] = -dot(row, x_.raw, shape_.value_dim) * scale;
-      }
-      for (Index e = 0; e < shape_.value_dim; ++e) row[e] *= scale;
+      x_.grad_sum[i] = clamped ? T(0) : -x_.grad_sum[i] * scale;
+      T* row = x_.grad + i * width;
+      for (Index e = 0; e < width; e += kLanes<T>) store(row + e, load(row + e) * scale);
     }
   }
 
@@ -158,16 +180,16 @@ class BackwardSegment {
   void score_gradients(const Chunk& chunk, Scan scan) {
     multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, x_.value_t, shape_.chunk, x_.d_score, shape_.chunk,
                                 chunk.queries, round_up(chunk.keys, kLanes<T>), shape_.value_dim, T(0),
-                                scan == Scan::kFromLeft ? Band::kTilesUpToRow : Band::kTilesFromRow});
+                                scan == Scan::kFromLeft ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_, x_.half});
     apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, scan, x_.grad_sum, x_.d_score);
   }
 
   void query_gradients(const Chunk& chunk, const Sweep& sweep) {
-    const Index dim = shape_.dim, first_row = chunk.begin - first_token_;
-    load_queries(head_, chunk, x_.phi_q);
+    const Index dim = shape_.dim;
+    load_queries<T>(head_, chunk, nullptr, nullptr, x_.phi_q, nullptr);
     load_gradients(chunk);
     multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, x_.state, 2 * dim, x_.wide, 2 * dim, chunk.queries, 2 * dim,
-                                shape_.value_dim, T(0), Band::kAll});
+                                shape_.value_dim, T(0), Band::kAll, &ahead_, x_.half});
     const T* z = z_of(shape_, x_.state);
     for (Index i = 0; i < chunk.queries; ++i) {
       const T *wide = x_.wide + i * 2 * dim, cosine = x_.angles.query_cos[i], sine = x_.angles.query_sin[i];
@@ -178,31 +200,31 @@ class BackwardSegment {
               (load(wide + d) + load(z + d) * e) * cosine + (load(wide + dim + d) + load(z + dim + d) * e) * sine);
       }
     }
+    if (wants_decay()) {  // of the pairs that reach out of the chunk
+      add_row_products(x_.phi_q, dim, x_.d_phi, dim, chunk.queries, dim, T(0), x_.row_scale);
+      count_decay(chunk, chunk.queries, sweep.scan, 1);
+    }
     if (sweep.inside_chunks && chunk.keys > 0) {
       transpose(x_.value, shape_.value_dim, chunk.keys, shape_.value_dim, x_.value_t, shape_.chunk);
       score_gradients(chunk, sweep.scan);
       multiply<Layout::kRows, T>({x_.d_score, shape_.chunk, x_.phi_k, dim, x_.d_phi, dim, chunk.queries, dim,
-                                  chunk.keys, T(1), sweep.scan == Scan::kFromLeft ? Band::kUpToRow : Band::kFromRow});
+                                  chunk.keys, T(1), sweep.scan == Scan::kFromLeft ? Band::kUpToRow : Band::kFromRow,
+                                  &ahead_, x_.half});
     }
-    for (Index i = 0; i < chunk.queries; ++i) {
-      T* d_phi = x_.d_phi + i * dim;
-      count_decay(x_.phi_q + i * dim, d_phi, position_along(chunk, i, sweep.scan));
-      const View& view = gradients_.dq;
-      const Index time = head_.sequence.q_begin + chunk.begin + i;
-      finish_row(sweep, d_phi, x_.dq_from_right + (first_row + i) * dim, head_.problem.q, view, time);
-    }
+    finish_rows(chunk, chunk.queries, sweep, x_.phi_q, x_.dq_from_right, head_.problem.q, gradients_.dq,
+                head_.sequence.q_begin);
   }
 
   void key_gradients(const Chunk& chunk, const Sweep& sweep) {
-    const Index dim = shape_.dim, value_dim = shape_.value_dim, first_row = chunk.begin - first_token_;
+    const Index dim = shape_.dim, value_dim = shape_.value_dim;
     const Index columns = round_up(chunk.keys, kLanes<T>);
     const bool left = sweep.scan == Scan::kFromLeft;
     load_chunk_keys(chunk);
     transpose(x_.value, value_dim, chunk.keys, value_dim, x_.value_t, shape_.chunk);
     multiply<Layout::kRows, T>({x_.key, 2 * dim, x_.d_state, value_dim, x_.d_value, value_dim, chunk.keys, value_dim,
-                                2 * dim, T(0), Band::kAll});
+                                2 * dim, T(0), Band::kAll, &ahead_, x_.half});
     multiply<Layout::kRows, T>({x_.d_state, value_dim, x_.value_t, shape_.chunk, x_.wide, shape_.chunk, 2 * dim,
-                                columns, value_dim, T(0), Band::kAll});
+                                columns, value_dim, T(0), Band::kAll, &ahead_, x_.half});
     const T* z = z_of(shape_, x_.d_state);
     for (Index d = 0; d < dim; ++d) {
       const T *wide = x_.wide + d * shape_.chunk, *wide_sin = wide + dim * shape_.chunk;
@@ -212,54 +234,105 @@ class BackwardSegment {
                           (load(wide_sin + j) + z[dim + d]) * load(x_.angles.key_sin + j));
       }
     }
+    if (sweep.inside_chunks) transpose(x_.phi_k, dim, chunk.keys, dim, x_.phi_kt, shape_.chunk);
+    if (wants_decay() && sweep.inside_chunks) {
+      for (Index j = 0; j < columns; j += kLanes<T>) {
+        Vector<T> total = {};
+        for (Index d = 0; d < dim; ++d) {
+          total += load(x_.phi_kt + d * shape_.chunk + j) * load(x_.d_phi_t + d * shape_.chunk + j);
+        }
+        store(x_.row_scale + j, total);
+      }
+      count_decay(chunk, chunk.keys, sweep.scan, -1);
+    }
     if (sweep.inside_chunks && chunk.queries > 0) {
-      transpose(x_.phi_k, dim, chunk.keys, dim, x_.phi_kt, shape_.chunk);
       multiply<Layout::kRows, T>({x_.phi_q, dim, x_.phi_kt, shape_.chunk, x_.score, shape_.chunk, chunk.queries,
-                                  columns, dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow});
+                                  columns, dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_,
+                                  x_.half});
+      score_gradients(chunk, sweep.scan);
+      if (wants_decay()) count_decay_inside(chunk);
       apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, sweep.scan, nullptr, x_.score);
       multiply<Layout::kColumns, T>({x_.score, shape_.chunk, x_.grad, value_dim, x_.d_value, value_dim, chunk.keys,
-                                     value_dim, chunk.queries, T(1), left ? Band::kFromRow : Band::kUpToRow});
-      score_gradients(chunk, sweep.scan);
+                                     value_dim, chunk.queries, T(1), left ? Band::kFromRow : Band::kUpToRow, &ahead_,
+                                     x_.half});
       multiply<Layout::kColumns, T>({x_.phi_q, dim, x_.d_score, shape_.chunk, x_.d_phi_t, shape_.chunk, dim, columns,
-                                     chunk.queries, T(1), left ? Band::kFromColumn : Band::kUpToColumn});
+                                     chunk.queries, T(1), left ? Band::kFromColumn : Band::kUpToColumn, &ahead_,
+                                     x_.half});
     }
     transpose(x_.d_phi_t, shape_.chunk, dim, chunk.keys, x_.d_phi, dim);
-    for (Index j = 0; j < chunk.keys; ++j) {
-      const Index time = head_.sequence.k_begin + chunk.begin + j, kept = first_row + j;
-      T* d_phi = x_.d_phi + j * dim;
-      count_decay(x_.phi_k + j * dim, d_phi, -position_along(chunk, j, sweep.scan));
-      if (!key_present(head_, chunk.begin + j)) fill_zero(d_phi, dim);
-      finish_row(sweep, d_phi, x_.dk_from_left + kept * dim, head_.problem.k, gradients_.dk, time);
-      T* d_value = x_.d_value + j * value_dim;
-      exchange(sweep, d_value, x_.dv_from_left + kept * value_dim, value_dim);
-      if (sweep.keep_for_other) continue;
-      store_row(head_.problem.dtype, d_value, T(1), head_.problem.value_dim,
-                row_at(gradients_.dv, head_.problem.dtype, head_.sequence.batch, time, head_.head));
+    if (head_.problem.key_mask != nullptr) {
+      for (Index j = 0; j < chunk.keys; ++j) {
+        if (!key_present(head_, chunk.begin + j)) fill_zero(x_.d_phi + j * dim, dim);
+      }
     }
-  }
-
-  void count_decay(const T* phi, const T* d_phi, double position) {
-    if (gradients_.d_log_decay == nullptr) return;
-    decay_gradient_ += position * static_cast<double>(dot(phi, d_phi, shape_.dim));
-  }
-
-  static void exchange(const Sweep& sweep, T* row, T* other, Index n) {
-    if (sweep.keep_for_other) {
-      for (Index i = 0; i < n; ++i) other[i] = row[i];
-    } else if (sweep.add_other) {
-      for (Index i = 0; i < n; ++i) row[i] += other[i];
-    }
-  }
-
-  // A row of dφ, with what the scan from the other side gave, through the feature map to the caller.
-  void finish_row(const Sweep& sweep, T* d_phi, T* other, const ConstView& input, const View& output, Index time) {
-    exchange(sweep, d_phi, other, shape_.dim);
+    finish_rows(chunk, chunk.keys, sweep, x_.phi_k, x_.dk_from_left, head_.problem.k, gradients_.dk,
+                head_.sequence.k_begin);
+    exchange(chunk, chunk.keys, sweep, x_.d_value, x_.dv_from_left, value_dim);
     if (sweep.keep_for_other) return;
-    const DType dtype = head_.problem.dtype;
-    load_row(dtype, row_at(input, dtype, head_.sequence.batch, time, head_.head), head_.problem.dim, shape_.dim,
-             x_.raw);
-    apply_feature_map_bwd(head_.problem.feature_map, x_.raw, d_phi, head_.problem.dim);
-    store_row(dtype, d_phi, T(1), head_.problem.dim, row_at(output, dtype, head_.sequence.batch, time, head_.head));
+    store_rows<T>(head_.problem.dtype, x_.d_value, value_dim, nullptr, chunk.keys, head_.problem.value_dim,
+                  row_at(gradients_.dv, head_.problem.dtype, head_.sequence.batch, head_.sequence.k_begin + chunk.begin,
+                         head_.head),
+                  gradients_.dv.time_stride);
+  }
+
+  bool wants_decay() const { return gradients_.d_log_decay != nullptr; }
+
+  // Adds ±Σ position·row_scale, where φ·dφ of the rows was left.
+  void count_decay(const Chunk& chunk, Index rows, Scan scan, double sign) {
+    for (Index t = 0; t < rows; ++t) {
+      decay_gradient_ += sign * position_along(chunk, t, scan) * static_cast<double>(x_.row_scale[t]);
+    }
+  }
+
+  // Pairs inside the chunk count with their own distance: Σ |i − j|·φ(q_i)·φ(k_j)·d_score[i][j]. Where the triangle
+  // ends d_score is zero and the score may be anything.
+  void count_decay_inside(const Chunk& chunk) {
+    const Vector<T> zero = {}, lane = load(x_.angles.lane_numbers);
+    for (Index i = 0; i < chunk.queries; ++i) {
+      const T *score = x_.score + i * shape_.chunk, *d_score = x_.d_score + i * shape_.chunk;
+      Vector<T> total = {};
+      for (Index j = 0; j < chunk.keys; j += kLanes<T>) {
+        const Vector<T> gradient = load(d_score + j), distance = lane + static_cast<T>(j - i);
+        total += gradient == 0 ? zero : load(score + j) * gradient * (distance < 0 ? -distance : distance);
+      }
+      T lanes[kLanes<T>];
+      store(lanes, total);
+      for (const T part : lanes) decay_gradient_ += static_cast<double>(part);
+    }
+  }
+
+  // Leaves rows for the scan of the other side, or adds what that one left.
+  void exchange(const Chunk& chunk, Index rows, const Sweep& sweep, T* mine, T* others, Index width) {
+    if (!sweep.keep_for_other && !sweep.add_other) return;
+    T* other = others + (chunk.begin - first_token_) * width;
+    for (Index i = 0; i < rows * width; i += kLanes<T>) {
+      if (sweep.keep_for_other) {
+        store(other + i, load(mine + i));
+      } else {
+        store(mine + i, load(mine + i) + load(other + i));
+      }
+    }
+  }
+
+  // Rows of dφ in scratch.d_phi, with what the scan from the other side gave, through the feature map to the caller.
+  void finish_rows(const Chunk& chunk, Index rows, const Sweep& sweep, const T* phi, T* others, const ConstView& input,
+                   const View& output, Index begin) {
+    exchange(chunk, rows, sweep, x_.d_phi, others, shape_.dim);
+    if (sweep.keep_for_other) return;
+    const AttentionProblem& problem = head_.problem;
+    const Index batch = head_.sequence.batch, first = begin + chunk.begin;
+    if (problem.feature_map == FeatureMap::kSilu) {
+      load_rows(
+          problem.dtype, row_at(input, problem.dtype, batch, first, head_.head), input.time_stride, rows, problem.dim,
+          shape_.dim, [](Index) { return true; }, x_.raw);
+      silu_bwd(x_.raw, x_.d_phi, rows * shape_.dim);
+    } else if (problem.feature_map != FeatureMap::kIdentity) {
+      for (Index i = 0; i < rows * shape_.dim; i += kLanes<T>) {
+        store(x_.d_phi + i, feature_map_bwd<T>(problem.feature_map, load(phi + i), load(x_.d_phi + i)));
+      }
+    }
+    store_rows<T>(problem.dtype, x_.d_phi, shape_.dim, nullptr, rows, problem.dim,
+                  row_at(output, problem.dtype, batch, first, head_.head), output.time_stride);
   }
 
   // kv^T [value_dim, 2·dim]
@@ -267,7 +340,7 @@ class BackwardSegment {
     const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
     if (chunk.keys == 0 && decay == 1) return;
     multiply<Layout::kColumns, T>({x_.value, shape_.value_dim, x_.key, 2 * shape_.dim, x_.state, 2 * shape_.dim,
-                                   shape_.value_dim, 2 * shape_.dim, chunk.keys, decay, Band::kAll});
+                                   shape_.value_dim, 2 * shape_.dim, chunk.keys, decay, Band::kAll, &ahead_, x_.half});
     add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, x_.state));
   }
 
@@ -275,7 +348,8 @@ class BackwardSegment {
     const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
     if (chunk.queries == 0 && decay == 1) return;
     multiply<Layout::kColumns, T>({x_.query, 2 * shape_.dim, x_.grad, shape_.value_dim, x_.d_state, shape_.value_dim,
-                                   2 * shape_.dim, shape_.value_dim, chunk.queries, decay, Band::kAll});
+                                   2 * shape_.dim, shape_.value_dim, chunk.queries, decay, Band::kAll, &ahead_,
+                                   x_.half});
     add_rows<T>(x_.query, 2 * shape_.dim, x_.grad_sum, chunk.queries, 2 * shape_.dim, decay, z_of(shape_, x_.d_state));
   }
 
@@ -287,6 +361,7 @@ class BackwardSegment {
   const Index first_token_;
   const ExternalState<T> d_state_out_;
   double decay_gradient_ = 0;
+  Ahead ahead_;
 };
 
 }  // namespace

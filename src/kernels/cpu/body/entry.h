@@ -10,17 +10,20 @@ namespace cosformer::kernels::cpu {
 namespace {
 
 Schedule plan_fwd(const AttentionProblem& problem, int threads) {
-  return plan_attention_fwd(problem, threads, kTraits.vector_bytes, kTraits.chunk);
+  const BodyTraits traits = traits_of(problem);
+  return plan_attention_fwd(problem, threads, traits.vector_bytes, traits.chunk, traits.half_products);
 }
 
 Schedule plan_bwd(const AttentionProblem& problem, const AttentionGradients&, int threads) {
-  return plan_attention_bwd(problem, threads, kTraits.vector_bytes, kTraits.chunk);
+  const BodyTraits traits = traits_of(problem);
+  return plan_attention_bwd(problem, threads, traits.vector_bytes, traits.chunk, traits.half_products);
 }
 
 void run_fwd(const AttentionProblem& problem, const Schedule& schedule, const Work& work) {
   if (problem.dtype == DType::kFloat64) {
     ForwardRun<double>(problem, schedule, work).run();
   } else {
+    [[maybe_unused]] const HalfUnit unit;
     ForwardRun<float>(problem, schedule, work).run();
   }
 }
@@ -30,6 +33,7 @@ void run_bwd(const AttentionProblem& problem, const AttentionGradients& gradient
   if (problem.dtype == DType::kFloat64) {
     BackwardRun<double>(problem, gradients, schedule, work).run();
   } else {
+    [[maybe_unused]] const HalfUnit unit;
     BackwardRun<float>(problem, gradients, schedule, work).run();
   }
 }

@@ -35,26 +35,25 @@ void apply_feature_map(FeatureMap map, T* x, Index n) {
   }
 }
 
-// gradient *= φ'(x)
+// gradient *= φ'(x), from φ(x), and from x where that does not tell.
 template <class T>
-void apply_feature_map_bwd(FeatureMap map, const T* x, T* gradient, Index n) {
+COSFORMER_INLINE Vector<T> feature_map_bwd(FeatureMap map, Vector<T> phi, Vector<T> gradient) {
+  const Vector<T> zero = {}, one = zero + T(1);
   switch (map) {
-    case FeatureMap::kRelu:
-      for (Index i = 0; i < n; ++i) gradient[i] = x[i] > 0 ? gradient[i] : T(0);
-      break;
-    case FeatureMap::kElu1:
-      for (Index i = 0; i < n; ++i) gradient[i] *= x[i] > 0 ? T(1) : exponential(x[i]);
-      break;
-    case FeatureMap::kLeakyRelu:
-      for (Index i = 0; i < n; ++i) gradient[i] *= x[i] > 0 ? T(1) : T(kLeakyReluSlope);
-      break;
+    case FeatureMap::kRelu: return phi > 0 ? gradient : zero;
+    case FeatureMap::kElu1: return gradient * (phi > 1 ? one : phi);
+    case FeatureMap::kLeakyRelu: return phi > 0 ? gradient : gradient * T(kLeakyReluSlope);
     case FeatureMap::kSilu:
-      for (Index i = 0; i < n; ++i) {
-        const T sigmoid = 1 / (1 + exponential(-x[i]));
-        gradient[i] *= sigmoid * (1 + x[i] * (1 - sigmoid));
-      }
-      break;
     case FeatureMap::kIdentity: break;
+  }
+  return gradient;
+}
+
+template <class T>
+void silu_bwd(const T* x, T* gradient, Index n) {
+  for (Index i = 0; i < n; ++i) {
+    const T sigmoid = 1 / (1 + exponential(-x[i]));
+    gradient[i] *= sigmoid * (1 + x[i] * (1 - sigmoid));
   }
 }
 
@@ -74,63 +73,70 @@ COSFORMER_INLINE bool key_present(const HeadContext& head, Index key) {
                                (head.sequence.k_begin + key) * head.problem.mask_time_stride];
 }
 
-// φ(q) of the chunk, [queries, dim]
-template <class T>
-void load_queries(const HeadContext& head, const Chunk& chunk, T* phi_q) {
-  const AttentionProblem& problem = head.problem;
-  for (Index t = 0; t < chunk.queries; ++t) {
-    T* row = phi_q + t * head.shape.dim;
-    load_row(problem.dtype,
-             row_at(problem.q, problem.dtype, head.sequence.batch, head.sequence.q_begin + chunk.begin + t, head.head),
-             problem.dim, head.shape.dim, row);
-    apply_feature_map(problem.feature_map, row, problem.dim);
-  }
+// φ of rows [0, count), and with `features` given also φ·(cos, sin), [count, 2·dim]
+template <class T, class Present>
+void load_features(const HeadContext& head, const void* from, Index stride, Index count, Present present,
+                   const T* cosines, const T* sines, T* phi, T* features) {
+  const Index n = head.problem.dim, dim = head.shape.dim;
+  const FeatureMap map = head.problem.feature_map;
+  with_storage(head.problem.dtype, phi, [&](auto* type) {
+    using Storage = typename Pointee<decltype(type)>::Type;
+    const Vector<T> zero = {};
+    for (Index t = 0; t < count; ++t) {
+      const Storage* row = static_cast<const Storage*>(from) + t * stride;
+      T *phi_row = phi + t * dim, *to = features == nullptr ? nullptr : features + t * 2 * dim;
+      const bool is_present = present(t);
+      const T cosine = features == nullptr ? T(0) : cosines[t], sine = features == nullptr ? T(0) : sines[t];
+      const auto put = [&](Vector<T> x, Index i) {
+        store(phi_row + i, x);
+        if (to == nullptr) return;
+        store(to + i, x * cosine);
+        store(to + dim + i, x * sine);
+      };
+      if (is_present && map == FeatureMap::kRelu) {
+        each_vector<T>(row, n, [&](Vector<T> x, Index i) { put(x < 0 ? zero : x, i); });
+      } else if (is_present && map == FeatureMap::kIdentity) {
+        each_vector<T>(row, n, put);
+      } else {
+        fill_zero(phi_row, dim);
+        if (is_present) {
+          each_vector<T>(row, n, [&](Vector<T> x, Index i) { store(phi_row + i, x); });
+          apply_feature_map(map, phi_row, n);
+        }
+        for (Index i = 0; i < dim; i += kLanes<T>) put(load(phi_row + i), i);
+      }
+    }
+  });
 }
 
 template <class T>
-void load_keys(const HeadContext& head, const Chunk& chunk, T* phi_k) {
+void load_queries(const HeadContext& head, const Chunk& chunk, const T* cosines, const T* sines, T* phi, T* features) {
   const AttentionProblem& problem = head.problem;
-  for (Index t = 0; t < chunk.keys; ++t) {
-    T* row = phi_k + t * head.shape.dim;
-    if (!key_present(head, chunk.begin + t)) {
-      fill_zero(row, head.shape.dim);
-      continue;
-    }
-    load_row(problem.dtype,
-             row_at(problem.k, problem.dtype, head.sequence.batch, head.sequence.k_begin + chunk.begin + t, head.head),
-             problem.dim, head.shape.dim, row);
-    apply_feature_map(problem.feature_map, row, problem.dim);
-  }
+  const void* from =
+      row_at(problem.q, problem.dtype, head.sequence.batch, head.sequence.q_begin + chunk.begin, head.head);
+  load_features(
+      head, from, problem.q.time_stride, chunk.queries, [](Index) { return true; }, cosines, sines, phi, features);
+}
+
+template <class T>
+void load_keys(const HeadContext& head, const Chunk& chunk, const T* cosines, const T* sines, T* phi, T* features) {
+  const AttentionProblem& problem = head.problem;
+  const void* from =
+      row_at(problem.k, problem.dtype, head.sequence.batch, head.sequence.k_begin + chunk.begin, head.head);
+  load_features(
+      head, from, problem.k.time_stride, chunk.keys, [&](Index t) { return key_present(head, chunk.begin + t); },
+      cosines, sines, phi, features);
 }
 
 // An absent key's value is read as zero too: 0·inf must not reach the sums.
 template <class T>
 void load_values(const HeadContext& head, const Chunk& chunk, T* value) {
   const AttentionProblem& problem = head.problem;
-  for (Index t = 0; t < chunk.keys; ++t) {
-    T* row = value + t * head.shape.value_dim;
-    if (!key_present(head, chunk.begin + t)) {
-      fill_zero(row, head.shape.value_dim);
-      continue;
-    }
-    load_row(problem.dtype,
-             row_at(problem.v, problem.dtype, head.sequence.batch, head.sequence.k_begin + chunk.begin + t, head.head),
-             problem.value_dim, head.shape.value_dim, row);
-  }
-}
-
-// [rows, 2·dim] = φ·(cos, sin)
-template <class T>
-void rotate_features(const T* phi, const T* cosines, const T* sines, Index rows, Index dim, T* features) {
-  for (Index t = 0; t < rows; ++t) {
-    const T* from = phi + t * dim;
-    T* to = features + t * 2 * dim;
-    for (Index i = 0; i < dim; i += kLanes<T>) {
-      const Vector<T> x = load(from + i);
-      store(to + i, x * cosines[t]);
-      store(to + dim + i, x * sines[t]);
-    }
-  }
+  load_rows(
+      problem.dtype,
+      row_at(problem.v, problem.dtype, head.sequence.batch, head.sequence.k_begin + chunk.begin, head.head),
+      problem.v.time_stride, chunk.keys, problem.value_dim, head.shape.value_dim,
+      [&](Index t) { return key_present(head, chunk.begin + t); }, value);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "kernels/cpu/body/vector.h"
+#include "kernels/cpu/body/half_gemm.h"
 
 namespace cosformer::kernels::cpu {
 namespace {
@@ -43,6 +43,38 @@ double measure_fma_gflops_here(double seconds) {
     __asm__ volatile("" : : "m"(total));
   });
 }
+
+#if defined(COSFORMER_BF16_TILES)
+double measure_bf16_gflops_here(double seconds) {
+  const HalfUnit unit;
+  constexpr Index kSteps = 10000;
+  return best_gflops(seconds, 2.0 * 4 * 16 * 16 * 32 * kSteps, [] {
+    for (Index step = 0; step < kSteps; ++step) {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  });
+}
+#elif defined(COSFORMER_BF16_DOT)
+double measure_bf16_gflops_here(double seconds) {
+  constexpr int kSums = 20;
+  constexpr Index kSteps = 100000;
+  return best_gflops(seconds, 4.0 * kSums * kSteps * kLanes<float>, [] {
+    __m512 sums[kSums];
+    COSFORMER_UNROLL for (int i = 0; i < kSums; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
+    const auto ones = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3f803f80));
+    for (Index step = 0; step < kSteps; ++step) {
+      __asm__ volatile("" : : : "memory");
+      COSFORMER_UNROLL for (int i = 0; i < kSums; ++i) sums[i] = _mm512_dpbf16_ps(sums[i], ones, ones);
+    }
+    __m512 total = _mm512_setzero_ps();
+    COSFORMER_UNROLL for (int i = 0; i < kSums; ++i) total = _mm512_add_ps(total, sums[i]);
+    __asm__ volatile("" : : "m"(total));
+  });
+}
+#endif
 
 }  // namespace
 }  // namespace cosformer::kernels::cpu

@@ -1,7 +1,7 @@
 // The forward pass over one segment of one head: inside a chunk the quadratic form, across chunks the state.
 #pragma once
 
-#include "kernels/cpu/body/state.h"
+#include "kernels/cpu/body/decode.h"
 
 namespace cosformer::kernels::cpu {
 namespace {
@@ -19,6 +19,7 @@ class ForwardSegment {
       const Chunk chunk = chunk_of(step, scan);
       prepare_chunk(head_, x_.angles, chunk, scan);
       load_chunk_keys(chunk);
+      look_ahead(step, scan, true, false);
       advance_state(chunk);
     }
   }
@@ -30,6 +31,7 @@ class ForwardSegment {
       if (chunk.queries == 0) continue;
       prepare_chunk(head_, x_.angles, chunk, Scan::kFromLeft);
       load_chunk_queries(chunk);
+      look_ahead(step, Scan::kFromLeft, false, true);
       read_state(chunk, state, 0);
       write_rows(chunk);
     }
@@ -43,13 +45,14 @@ class ForwardSegment {
       const Chunk chunk = chunk_of(step, scan);
       prepare_chunk(head_, x_.angles, chunk, scan);
       load_chunk_keys(chunk);
+      look_ahead(step, scan, true, true);
       if (chunk.queries > 0) {
         T* const sum = x_.sum;
         T* const row_sum = x_.row_sum;
-        const Index row = chunk.begin - chunk_at(head_.grid, segment_.begin).begin;
         if (both_sides) {
-          x_.sum = x_.from_right + row * shape_.value_dim;
-          x_.row_sum = x_.row_from_right + row;
+          const Index slot = (scan == Scan::kFromLeft ? step : chunks() - 1 - step) * shape_.chunk;
+          x_.sum = x_.from_right + slot * shape_.value_dim;
+          x_.row_sum = x_.row_from_right + slot;
         }
         load_chunk_queries(chunk);
         read_state(chunk, x_.state, both_sides && scan == Scan::kFromLeft ? T(1) : T(0));
@@ -64,6 +67,19 @@ class ForwardSegment {
     }
   }
 
+  // The one chunk of a decode step, on the caller's state.
+  void decode(ExternalState<T> from, ExternalState<T> to) {
+    const Chunk chunk = chunk_of(0, Scan::kFromLeft);
+    prepare_toeplitz(head_, x_.angles, Scan::kFromLeft);
+    prepare_chunk(head_, x_.angles, chunk, Scan::kFromLeft);
+    load_chunk_keys(chunk);
+    load_chunk_queries(chunk);
+    const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
+    stream_state(head_, chunk.length, x_.query, x_.key, x_.value, decay, from, to, x_.sum, x_.row_sum);
+    read_chunk(chunk, Scan::kFromLeft);
+    write_rows(chunk);
+  }
+
  private:
   bool normalized() const { return head_.problem.normalizer == Normalizer::kSum; }
   Index chunks() const { return segment_.end - segment_.begin; }
@@ -72,27 +88,39 @@ class ForwardSegment {
     return chunk_at(head_.grid, scan == Scan::kFromLeft ? segment_.begin + step : segment_.end - 1 - step);
   }
 
+  // Starts fetching what the next chunk of a scan reads and writes.
+  void look_ahead(Index step, Scan scan, bool keys, bool queries) {
+    ahead_.clear();
+    if (step + 1 == chunks()) return;
+    const Chunk next = chunk_of(step + 1, scan);
+    const AttentionProblem& problem = head_.problem;
+    const Index batch = head_.sequence.batch, q_time = head_.sequence.q_begin + next.begin;
+    const Index k_time = head_.sequence.k_begin + next.begin;
+    if (keys) {
+      ahead_.add(problem.k, problem.dtype, batch, k_time, head_.head, next.keys, problem.dim);
+      ahead_.add(problem.v, problem.dtype, batch, k_time, head_.head, next.keys, problem.value_dim);
+    }
+    if (queries) {
+      ahead_.add(problem.q, problem.dtype, batch, q_time, head_.head, next.queries, problem.dim);
+    }
+  }
+
   void load_chunk_keys(const Chunk& chunk) {
     if (chunk.keys == 0) return;
-    load_keys(head_, chunk, x_.phi_k);
+    load_keys(head_, chunk, x_.angles.key_cos, x_.angles.key_sin, x_.phi_k, x_.key);
     load_values(head_, chunk, x_.value);
-    rotate_features(x_.phi_k, x_.angles.key_cos, x_.angles.key_sin, chunk.keys, shape_.dim, x_.key);
   }
 
   void load_chunk_queries(const Chunk& chunk) {
-    load_queries(head_, chunk, x_.phi_q);
-    rotate_features(x_.phi_q, x_.angles.query_cos, x_.angles.query_sin, chunk.queries, shape_.dim, x_.query);
+    load_queries(head_, chunk, x_.angles.query_cos, x_.angles.query_sin, x_.phi_q, x_.query);
   }
 
   // sum = keep·sum + query·kv, and the same for the row sums with z
   void read_state(const Chunk& chunk, const T* state, T keep) {
     multiply<Layout::kRows, T>({x_.query, 2 * shape_.dim, state, shape_.value_dim, x_.sum, shape_.value_dim,
-                                chunk.queries, shape_.value_dim, 2 * shape_.dim, keep, Band::kAll});
+                                chunk.queries, shape_.value_dim, 2 * shape_.dim, keep, Band::kAll, &ahead_, x_.half});
     if (!normalized()) return;
-    for (Index i = 0; i < chunk.queries; ++i) {
-      const T seen = dot(x_.query + i * 2 * shape_.dim, z_of(shape_, state), 2 * shape_.dim);
-      x_.row_sum[i] = keep == 0 ? seen : keep * x_.row_sum[i] + seen;
-    }
+    add_row_products(x_.query, 2 * shape_.dim, z_of(shape_, state), 0, chunk.queries, 2 * shape_.dim, keep, x_.row_sum);
   }
 
   // The pairs inside the chunk.
@@ -101,47 +129,41 @@ class ForwardSegment {
     const bool left = scan == Scan::kFromLeft;
     const Index columns = round_up(chunk.keys, kLanes<T>);
     transpose(x_.phi_k, shape_.dim, chunk.keys, shape_.dim, x_.phi_kt, shape_.chunk);
-    for (Index d = 0; d < shape_.dim; ++d) {
-      fill_zero(x_.phi_kt + d * shape_.chunk + chunk.keys, columns - chunk.keys);
-    }
     multiply<Layout::kRows, T>({x_.phi_q, shape_.dim, x_.phi_kt, shape_.chunk, x_.score, shape_.chunk, chunk.queries,
-                                columns, shape_.dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow});
+                                columns, shape_.dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_,
+                                x_.half});
     apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, scan, nullptr, x_.score);
     multiply<Layout::kRows, T>({x_.score, shape_.chunk, x_.value, shape_.value_dim, x_.sum, shape_.value_dim,
                                 chunk.queries, shape_.value_dim, chunk.keys, T(1),
-                                left ? Band::kUpToRow : Band::kFromRow});
+                                left ? Band::kUpToRow : Band::kFromRow, &ahead_, x_.half});
     if (!normalized()) return;
-    for (Index i = 0; i < chunk.queries; ++i) {
-      Vector<T> total = {};
-      for (Index j = 0; j < columns; j += kLanes<T>) total += load(x_.score + i * shape_.chunk + j);
-      x_.row_sum[i] += horizontal_sum<T>(total);
-    }
+    add_row_products<T>(x_.score, shape_.chunk, nullptr, 0, chunk.queries, columns, T(1), x_.row_sum);
   }
 
   void write_rows(const Chunk& chunk) {
     const AttentionProblem& problem = head_.problem;
-    const auto eps = static_cast<T>(problem.eps);
-    for (Index i = 0; i < chunk.queries; ++i) {
-      const Index time = head_.sequence.q_begin + chunk.begin + i;
-      T scale = 1;
-      if (normalized()) {
-        const T row_sum = x_.row_sum[i];
-        const View& view = problem.denominator;
-        static_cast<T*>(view.data)[head_.sequence.batch * view.batch_stride + time * view.time_stride +
-                                   head_.head * view.head_stride] = row_sum;
-        const T divisor = row_sum < eps ? eps : row_sum;
-        scale = divisor == 0 ? T(0) : 1 / divisor;
+    const Index first = head_.sequence.q_begin + chunk.begin;
+    if (normalized()) {
+      const auto eps = static_cast<T>(problem.eps);
+      const View& view = problem.denominator;
+      T* sums = static_cast<T*>(view.data) + head_.sequence.batch * view.batch_stride + first * view.time_stride +
+                head_.head * view.head_stride;
+      for (Index i = 0; i < chunk.queries; ++i) {
+        const T row_sum = x_.row_sum[i], divisor = row_sum < eps ? eps : row_sum;
+        sums[i * view.time_stride] = row_sum;
+        x_.row_scale[i] = divisor == 0 ? T(0) : 1 / divisor;
       }
-      store_row(problem.dtype, x_.sum + i * shape_.value_dim, scale, problem.value_dim,
-                row_at(problem.out, problem.dtype, head_.sequence.batch, time, head_.head));
     }
+    store_rows(problem.dtype, x_.sum, shape_.value_dim, normalized() ? x_.row_scale : nullptr, chunk.queries,
+               problem.value_dim, row_at(problem.out, problem.dtype, head_.sequence.batch, first, head_.head),
+               problem.out.time_stride);
   }
 
   void advance_state(const Chunk& chunk) {
     const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
     if (chunk.keys == 0 && decay == 1) return;
     multiply<Layout::kColumns, T>({x_.key, 2 * shape_.dim, x_.value, shape_.value_dim, x_.state, shape_.value_dim,
-                                   2 * shape_.dim, shape_.value_dim, chunk.keys, decay, Band::kAll});
+                                   2 * shape_.dim, shape_.value_dim, chunk.keys, decay, Band::kAll, &ahead_, x_.half});
     add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, x_.state));
   }
 
@@ -149,6 +171,7 @@ class ForwardSegment {
   ForwardScratch<T> x_;
   const PaddedShape shape_;
   const Segment segment_;
+  Ahead ahead_;
 };
 
 }  // namespace

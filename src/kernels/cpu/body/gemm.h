@@ -3,7 +3,8 @@
 // Tiles of c stay in registers; a is read one number at a time and broadcast, so it may as well be stored transposed.
 #pragma once
 
-#include "kernels/cpu/body/vector.h"
+#include "kernels/cpu/body/ahead.h"
+#include "kernels/cpu/scratch.h"
 
 namespace cosformer::kernels::cpu {
 namespace {
@@ -34,6 +35,8 @@ struct Product {
   Index m, n, k;
   T scale;  // 0 does not read c
   Band band;
+  Ahead* ahead = nullptr;  // rows to fetch meanwhile
+  HalfPanels half = {};    // where factors are rounded to bf16, null: they are not (half_gemm.h)
 };
 
 template <class T, Layout kLayout, int kRows, int kVectors>
@@ -84,6 +87,7 @@ __attribute__((noinline)) void multiply_rows(const Product<T>& p, Index m0, Inde
         if (n0 + width <= m0) continue;
         break;
     }
+    if (p.ahead != nullptr) p.ahead->step();
     multiply_tile<T, kLayout, kRows, kVectors>(p, m0, n0, k_begin, k_end);
   }
 }
@@ -109,7 +113,7 @@ void multiply_columns(const Product<T>& p, Index n0) {
 }
 
 template <Layout kLayout, class T>
-void multiply(const Product<T>& p) {
+void multiply_full(const Product<T>& p) {
   constexpr int kMost = COSFORMER_TILE_REGISTERS >= 24 ? 4 : 2;
   Index vectors = p.n / kLanes<T>, n0 = 0;
   while (vectors > 0) {

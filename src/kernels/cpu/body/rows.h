@@ -64,60 +64,149 @@ COSFORMER_INLINE void* row_at(const View& view, DType dtype, Index batch, Index 
   return static_cast<char*>(view.data) + element * element_bytes(dtype);
 }
 
-// Reads n numbers and zeroes the padding up to `padded`.
-void load_row(DType dtype, const void* from, Index n, Index padded, float* to) {
-  switch (dtype) {
-    case DType::kFloat32: {
-      const auto* x = static_cast<const float*>(from);
-      for (Index i = 0; i < n; ++i) to[i] = x[i];
-      break;
-    }
-    case DType::kBFloat16: {
-      const auto* x = static_cast<const BFloat16*>(from);
-      for (Index i = 0; i < n; ++i) to[i] = widen(x[i]);
-      break;
-    }
-    case DType::kFloat16: {
-      const auto* x = static_cast<const Float16*>(from);
-      for (Index i = 0; i < n; ++i) to[i] = widen(x[i]);
-      break;
-    }
-    case DType::kFloat64: break;  // accumulates in double
+// One vector of storage in the accumulation type, and back.
+COSFORMER_INLINE Vector<double> load_as(const double* p) {
+  return load(p);
+}
+COSFORMER_INLINE Vector<float> load_as(const float* p) {
+  return load(p);
+}
+
+COSFORMER_INLINE Vector<float> load_as(const BFloat16* p) {
+  typedef uint16_t Narrow __attribute__((vector_size(COSFORMER_VECTOR_BYTES / 2)));
+  typedef uint32_t Wide __attribute__((vector_size(COSFORMER_VECTOR_BYTES)));
+  Narrow bits;
+  __builtin_memcpy(&bits, p, sizeof bits);
+  return reinterpret_cast<Vector<float>>(__builtin_convertvector(bits, Wide) << 16);
+}
+
+COSFORMER_INLINE Vector<float> load_as(const Float16* p) {
+  float x[kLanes<float>];
+  for (Index i = 0; i < kLanes<float>; ++i) x[i] = widen(p[i]);
+  return load(x);
+}
+
+COSFORMER_INLINE void store_as(Vector<double> x, double* p) {
+  store(p, x);
+}
+COSFORMER_INLINE void store_as(Vector<float> x, float* p) {
+  store(p, x);
+}
+
+COSFORMER_INLINE void store_as(Vector<float> x, BFloat16* p) {
+  typedef uint16_t Narrow __attribute__((vector_size(COSFORMER_VECTOR_BYTES / 2)));
+  typedef uint32_t Wide __attribute__((vector_size(COSFORMER_VECTOR_BYTES)));
+  const Wide bits = reinterpret_cast<Wide>(x);
+  const Wide rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+  const Wide result = ((bits & 0x7fffffffU) > 0x7f800000U ? bits | 0x400000U : rounded) >> 16;
+  const Narrow narrow = __builtin_convertvector(result, Narrow);
+  __builtin_memcpy(p, &narrow, sizeof narrow);
+}
+
+COSFORMER_INLINE void store_as(Vector<float> x, Float16* p) {
+  float wide[kLanes<float>];
+  store(wide, x);
+  for (Index i = 0; i < kLanes<float>; ++i) p[i] = narrow_to_float16(wide[i]);
+}
+
+COSFORMER_INLINE void widen_to(double x, double* to) {
+  *to = x;
+}
+COSFORMER_INLINE void widen_to(float x, float* to) {
+  *to = x;
+}
+template <class Half>
+COSFORMER_INLINE void widen_to(Half x, float* to) {
+  *to = widen(x);
+}
+
+COSFORMER_INLINE void narrow_to(double x, double* to) {
+  *to = x;
+}
+COSFORMER_INLINE void narrow_to(float x, float* to) {
+  *to = x;
+}
+COSFORMER_INLINE void narrow_to(float x, BFloat16* to) {
+  *to = narrow_to_bfloat16(x);
+}
+COSFORMER_INLINE void narrow_to(float x, Float16* to) {
+  *to = narrow_to_float16(x);
+}
+
+// Calls body(vector, offset) for each vector of a row of n numbers, the last one filled up with zeros.
+template <class T, class Storage, class Body>
+COSFORMER_INLINE void each_vector(const Storage* row, Index n, Body body) {
+  Index i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) body(load_as(row + i), i);
+  if (i == n) return;
+  T tail[kLanes<T>] = {};
+  for (Index t = i; t < n; ++t) widen_to(row[t], tail + (t - i));
+  body(load(tail), i);
+}
+
+template <class T, class Storage>
+COSFORMER_INLINE void store_vector(Vector<T> x, Index i, Index n, Storage* row) {
+  if (i + kLanes<T> <= n) {
+    store_as(x, row + i);
+    return;
   }
-  for (Index i = n; i < padded; ++i) to[i] = 0;
+  T tail[kLanes<T>];
+  store(tail, x);
+  for (Index t = i; t < n; ++t) narrow_to(tail[t - i], row + t);
 }
 
-void load_row(DType, const void* from, Index n, Index padded, double* to) {
-  const auto* x = static_cast<const double*>(from);
-  for (Index i = 0; i < n; ++i) to[i] = x[i];
-  for (Index i = n; i < padded; ++i) to[i] = 0;
-}
+template <class Pointer>
+struct Pointee;
+template <class Object>
+struct Pointee<Object*> {
+  using Type = Object;
+};
 
-// Writes scale·from.
-void store_row(DType dtype, const float* from, float scale, Index n, void* to) {
+// Calls body(pointer to Storage) with the storage type that goes with T.
+template <class Body>
+COSFORMER_INLINE void with_storage(DType dtype, const float*, Body body) {
   switch (dtype) {
-    case DType::kFloat32: {
-      auto* x = static_cast<float*>(to);
-      for (Index i = 0; i < n; ++i) x[i] = scale * from[i];
-      break;
-    }
-    case DType::kBFloat16: {
-      auto* x = static_cast<BFloat16*>(to);
-      for (Index i = 0; i < n; ++i) x[i] = narrow_to_bfloat16(scale * from[i]);
-      break;
-    }
-    case DType::kFloat16: {
-      auto* x = static_cast<Float16*>(to);
-      for (Index i = 0; i < n; ++i) x[i] = narrow_to_float16(scale * from[i]);
-      break;
-    }
-    case DType::kFloat64: break;
+    case DType::kBFloat16: body(static_cast<BFloat16*>(nullptr)); break;
+    case DType::kFloat16: body(static_cast<Float16*>(nullptr)); break;
+    default: body(static_cast<float*>(nullptr)); break;
   }
 }
+template <class Body>
+COSFORMER_INLINE void with_storage(DType, const double*, Body body) {
+  body(static_cast<double*>(nullptr));
+}
 
-void store_row(DType, const double* from, double scale, Index n, void* to) {
-  auto* x = static_cast<double*>(to);
-  for (Index i = 0; i < n; ++i) x[i] = scale * from[i];
+// Rows [0, count) of a head, converted and padded with zeros; rows that `present` denies become zero.
+template <class T, class Present>
+void load_rows(DType dtype, const void* from, Index stride, Index count, Index n, Index padded, Present present,
+               T* to) {
+  with_storage(dtype, to, [&](auto* type) {
+    using Storage = typename Pointee<decltype(type)>::Type;
+    for (Index t = 0; t < count; ++t) {
+      T* row = to + t * padded;
+      if (!present(t)) {
+        fill_zero(row, padded);
+        continue;
+      }
+      each_vector<T>(static_cast<const Storage*>(from) + t * stride, n,
+                     [&](Vector<T> x, Index i) { store(row + i, x); });
+    }
+  });
+}
+
+// Writes scales[t]·row t; scales null: 1.
+template <class T>
+void store_rows(DType dtype, const T* from, Index padded, const T* scales, Index count, Index n, void* to,
+                Index stride) {
+  with_storage(dtype, from, [&](auto* type) {
+    using Storage = typename Pointee<decltype(type)>::Type;
+    for (Index t = 0; t < count; ++t) {
+      const T scale = scales == nullptr ? T(1) : scales[t];
+      for (Index i = 0; i < n; i += kLanes<T>) {
+        store_vector<T>(load(from + t * padded + i) * scale, i, n, static_cast<Storage*>(to) + t * stride);
+      }
+    }
+  });
 }
 
 }  // namespace

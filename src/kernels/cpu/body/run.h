@@ -7,7 +7,20 @@
 namespace cosformer::kernels::cpu {
 namespace {
 
-constexpr BodyTraits kTraits = {COSFORMER_VECTOR_BYTES, COSFORMER_CHUNK};
+#if defined(COSFORMER_BF16_DOT) || defined(COSFORMER_BF16_TILES)
+constexpr bool kHalfProducts = true;
+#else
+constexpr bool kHalfProducts = false;
+#endif
+#if !defined(COSFORMER_HALF_CHUNK)
+#define COSFORMER_HALF_CHUNK COSFORMER_CHUNK
+#endif
+
+// Chunks are longer where products are cheap beside the packing of the state into panels.
+[[maybe_unused]] BodyTraits traits_of(const AttentionProblem& problem) {
+  const bool half = kHalfProducts && problem.dtype == DType::kBFloat16;
+  return {COSFORMER_VECTOR_BYTES, half ? COSFORMER_HALF_CHUNK : COSFORMER_CHUNK, half};
+}
 
 template <class T>
 HeadContext head_context(const AttentionProblem& problem, const Item& item) {
@@ -16,8 +29,8 @@ HeadContext head_context(const AttentionProblem& problem, const Item& item) {
           sequence,
           item.sequence,
           item.head,
-          padded_shape<T>(problem, kTraits),
-          make_grid(sequence, kTraits.chunk),
+          padded_shape<T>(problem, traits_of(problem)),
+          make_grid(sequence, traits_of(problem).chunk),
           problem.theta != nullptr ? problem.theta[item.head] : sequence.theta,
           problem.log_decay != nullptr ? problem.log_decay[item.head] : 0.0};
 }
@@ -31,12 +44,12 @@ template <class T>
 class ForwardRun {
  public:
   ForwardRun(const AttentionProblem& problem, const Schedule& schedule, const Work& work)
-      : problem_(problem), per_segment_(chunks_per_segment(problem, schedule, kTraits.chunk)), work_(work) {
+      : problem_(problem), per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)), work_(work) {
     single_phase_ = schedule.phases == 1;
   }
 
   void run() {
-    ItemCursor cursor(problem_, kTraits.chunk, per_segment_);
+    ItemCursor cursor(problem_, traits_of(problem_).chunk, per_segment_);
     for (Index i = work_.begin; i < work_.end; ++i) {
       const bool per_head = !single_phase_ && work_.phase == 1;
       const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i);
@@ -95,10 +108,14 @@ class ForwardRun {
       copy_state(head.shape, slot(head, item.index, 1), scratch.state);
       segment.scan(Scan::kFromRight, true, {nullptr, nullptr});
     }
+    const ExternalState<T> state_in = external_state<T>(head, problem_.state_kv_in, problem_.state_z_in);
     const ExternalState<T> state_out = external_state<T>(head, problem_.state_kv_out, problem_.state_z_out);
+    if (single_phase_ && is_decode_step<T>(head)) {
+      segment.decode(state_in, state_out);
+      return;
+    }
     if (single_phase_) {
-      import_state(head, external_state<T>(head, problem_.state_kv_in, problem_.state_z_in), StateLayout::kFeatureRows,
-                   scratch.state);
+      import_state(head, state_in, StateLayout::kFeatureRows, scratch.state);
     } else {
       copy_state(head.shape, slot(head, item.index, 0), scratch.state);
     }
@@ -121,13 +138,13 @@ class BackwardRun {
               const Work& work)
       : problem_(problem),
         gradients_(gradients),
-        per_segment_(chunks_per_segment(problem, schedule, kTraits.chunk)),
+        per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)),
         work_(work),
         single_phase_(schedule.phases == 1),
         segment_items_(*reinterpret_cast<const Index*>(&schedule.items)) {}
 
   void run() {
-    ItemCursor cursor(problem_, kTraits.chunk, per_segment_);
+    ItemCursor cursor(problem_, traits_of(problem_).chunk, per_segment_);
     for (Index i = work_.begin; i < work_.end; ++i) {
       const bool per_head = !single_phase_ && (work_.phase == 1 || work_.phase == 3);
       const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/body/angles.h"
-#include "kernels/cpu/body/gemm.h"
+#include "kernels/cpu/body/half_gemm.h"
 
 namespace cosformer::kernels::cpu {
 namespace {

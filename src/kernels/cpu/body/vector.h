@@ -54,27 +54,76 @@ COSFORMER_INLINE void store(T* p, Vector<T> x) {
   *reinterpret_cast<typename VectorOf<T>::Unaligned*>(p) = x;
 }
 
+// The two halves of an exchange of blocks of kStep lanes between two rows, the step that transposition and sums across
+// lanes are made of.
+template <int... kIndices>
+struct Indices {};
+template <int kCount, int... kRest>
+struct CountUpTo : CountUpTo<kCount - 1, kCount - 1, kRest...> {};
+template <int... kAll>
+struct CountUpTo<0, kAll...> {
+  using Type = Indices<kAll...>;
+};
 template <class T>
-COSFORMER_INLINE T horizontal_sum(Vector<T> x) {
-  T parts[kLanes<T>];
-  store(parts, x);
-  for (Index half = kLanes<T> / 2; half > 0; half /= 2) {
-    for (Index i = 0; i < half; ++i) parts[i] += parts[i + half];
-  }
-  return parts[0];
+using LaneIndices = typename CountUpTo<static_cast<int>(kLanes<T>)>::Type;
+
+template <class T, int kStep, int... kLane>
+COSFORMER_INLINE Vector<T> first_blocks(Vector<T> a, Vector<T> b, Indices<kLane...>) {
+  return __builtin_shufflevector(a, b, ((kLane & kStep) == 0 ? kLane : kLane - kStep + int(kLanes<T>))...);
 }
 
-// Lengths are whole vectors from here on; rows are padded with zeros.
-template <class T>
-COSFORMER_INLINE T dot(const T* x, const T* y, Index n) {
-  Vector<T> even = {}, odd = {};
-  Index i = 0;
-  for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
-    even += load(x + i) * load(y + i);
-    odd += load(x + i + kLanes<T>) * load(y + i + kLanes<T>);
+template <class T, int kStep, int... kLane>
+COSFORMER_INLINE Vector<T> second_blocks(Vector<T> a, Vector<T> b, Indices<kLane...>) {
+  return __builtin_shufflevector(a, b, ((kLane & kStep) == 0 ? kLane + kStep : kLane + int(kLanes<T>))...);
+}
+
+template <class T, int kStep>
+COSFORMER_INLINE void transpose_block(Vector<T>* rows) {
+  if constexpr (kStep > 0) {
+    COSFORMER_UNROLL for (int r = 0; r < int(kLanes<T>); ++r) {
+      if ((r & kStep) != 0) continue;
+      const Vector<T> a = rows[r], b = rows[r + kStep];
+      rows[r] = first_blocks<T, kStep>(a, b, LaneIndices<T>{});
+      rows[r + kStep] = second_blocks<T, kStep>(a, b, LaneIndices<T>{});
+    }
+    transpose_block<T, kStep / 2>(rows);
   }
-  if (i < n) even += load(x + i) * load(y + i);
-  return horizontal_sum<T>(even + odd);
+}
+
+// Lane r of the result is the sum over the lanes of rows[r].
+template <class T, int kStep>
+COSFORMER_INLINE Vector<T> sum_lanes(Vector<T>* rows) {
+  if constexpr (kStep == 0) {
+    return rows[0];
+  } else {
+    COSFORMER_UNROLL for (int r = 0; r < kStep; ++r) {
+      rows[r] = first_blocks<T, kStep>(rows[r], rows[r + kStep], LaneIndices<T>{}) +
+                second_blocks<T, kStep>(rows[r], rows[r + kStep], LaneIndices<T>{});
+    }
+    return sum_lanes<T, kStep / 2>(rows);
+  }
+}
+
+// sums[r] = keep·sums[r] + Σ_i x[r][i]·y[r][i] for rows [0, count), count rounded up to whole vectors; y_stride 0: one
+// y for all rows; y null: all ones. Lengths are whole vectors from here on; rows are padded with zeros.
+template <class T>
+void add_row_products(const T* x, Index x_stride, const T* y, Index y_stride, Index count, Index n, T keep, T* sums) {
+  for (Index r0 = 0; r0 < count; r0 += kLanes<T>) {
+    Vector<T> totals[kLanes<T>];
+    COSFORMER_UNROLL for (int r = 0; r < int(kLanes<T>); ++r) {
+      const T *x_row = x + (r0 + r) * x_stride, *y_row = y + (r0 + r) * y_stride;
+      Vector<T> total = {};
+      if (y == nullptr) {
+        for (Index i = 0; i < n; i += kLanes<T>) total += load(x_row + i);
+      } else {
+        for (Index i = 0; i < n; i += kLanes<T>) total += load(x_row + i) * load(y_row + i);
+      }
+      totals[r] = total;
+    }
+    Vector<T> result = sum_lanes<T, int(kLanes<T>) / 2>(totals);
+    if (keep != 0) result += load(sums + r0) * keep;
+    store(sums + r0, result);
+  }
 }
 
 template <class T>
@@ -104,14 +153,15 @@ void add_rows(const T* rows, Index stride, const T* weights, Index count, Index 
   }
 }
 
-// to [n, to_stride] = the transpose of from [m, from_stride]
+// to [n, to_stride] = the transpose of from [m, from_stride], m and n rounded up to whole vectors.
 template <class T>
 void transpose(const T* from, Index from_stride, Index m, Index n, T* to, Index to_stride) {
-  constexpr Index kBlock = 16;
-  for (Index i0 = 0; i0 < m; i0 += kBlock) {
-    const Index i1 = i0 + kBlock < m ? i0 + kBlock : m;
-    for (Index j = 0; j < n; ++j) {
-      for (Index i = i0; i < i1; ++i) to[j * to_stride + i] = from[i * from_stride + j];
+  for (Index i = 0; i < m; i += kLanes<T>) {
+    for (Index j = 0; j < n; j += kLanes<T>) {
+      Vector<T> rows[kLanes<T>];
+      COSFORMER_UNROLL for (int r = 0; r < int(kLanes<T>); ++r) rows[r] = load(from + (i + r) * from_stride + j);
+      transpose_block<T, int(kLanes<T>) / 2>(rows);
+      COSFORMER_UNROLL for (int r = 0; r < int(kLanes<T>); ++r) store(to + (j + r) * to_stride + i, rows[r]);
     }
   }
 }

@@ -1,0 +1,15 @@
+// The body, compiled with the flags of this instruction set (CMakeLists.txt).
+#define COSFORMER_VECTOR_BYTES 64
+#define COSFORMER_TILE_REGISTERS 24
+#define COSFORMER_CHUNK 32
+#define COSFORMER_HALF_CHUNK 64
+#define COSFORMER_BF16_TILES
+
+#include "kernels/cpu/body/entry.h"
+
+namespace cosformer::kernels::cpu {
+
+const InstructionSet kAmxBf16Set = {
+    {"amx_bf16", plan_fwd, run_fwd, plan_bwd, run_bwd}, measure_fma_gflops_here, measure_bf16_gflops_here};
+
+}  // namespace cosformer::kernels::cpu
