@@ -7,6 +7,7 @@ install(TARGETS cosformer EXPORT cosformerTargets
 if(TARGET cosformer_cli)
   install(TARGETS cosformer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+install(DIRECTORY bench/peers DESTINATION ${CMAKE_INSTALL_DATADIR}/cosformer FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY include/cosformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT cosformerTargets NAMESPACE cosformer:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/cosformer)
 configure_package_config_file(cmake/cosformerConfig.cmake.in ${PROJECT_BINARY_DIR}/cosformerConfig.cmake

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
-#include <memory>
 
 #include <c10/core/CPUAllocator.h>
 #include <torch/version.h>
@@ -16,23 +16,35 @@ namespace cosformer::cli {
 namespace {
 
 std::atomic<long long> held{0}, most{0};
+c10::Allocator* behind = nullptr;  // torch's own, which ours passes requests on to
 
-// What a block needs to be given back, and its size.
-struct Block {
-  c10::DataPtr data;
-  long long size;
-};
+// In front of every block, and as large as torch's alignment: the size to subtract when the block is freed.
+constexpr std::size_t kHeader = 64;
 
-void release(void* context) {
-  const std::unique_ptr<Block> block(static_cast<Block*>(context));
-  held -= block->size;
+void release(void* data) {
+  if (data == nullptr) return;
+  std::byte* base = static_cast<std::byte*>(data) - kHeader;
+  long long size = 0;
+  std::memcpy(&size, base, sizeof size);
+  held -= size;
+  behind->raw_deallocate(base);
 }
 
-// Counts and passes on. Freeing works whether or not it is still installed, since every block carries its own deleter.
+c10::DataPtr counted(std::size_t size) {
+  auto* base = static_cast<std::byte*>(behind->raw_allocate(size + kHeader));
+  const auto signed_size = static_cast<long long>(size);
+  std::memcpy(base, &signed_size, sizeof signed_size);
+  const long long now = held += signed_size;
+  long long before = most;
+  while (now > before && !most.compare_exchange_weak(before, now)) {
+  }
+  void* data = base + kHeader;
+  return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
+}
+
+// Counts and passes on. Once installed it stays: blocks that it gave out come back to it.
 class CountingAllocator final : public c10::Allocator {
  public:
-  explicit CountingAllocator(c10::Allocator* behind) : behind_(behind) {}
-
 #if TORCH_VERSION_MAJOR >= 2
   c10::DataPtr allocate(std::size_t size) override {
     return counted(size);
@@ -45,24 +57,15 @@ class CountingAllocator final : public c10::Allocator {
     return counted(size);
   }
 #endif
-
- private:
-  c10::DataPtr counted(std::size_t size) const {
-    auto block = std::make_unique<Block>(Block{behind_->allocate(size), static_cast<long long>(size)});
-    const long long now = held += static_cast<long long>(size);
-    long long before = most;
-    while (now > before && !most.compare_exchange_weak(before, now)) {
-    }
-    void* memory = block->data.get();
-    const c10::Device device = block->data.device();
-    return {memory, block.release(), &release, device};
+  c10::DeleterFnPtr raw_deleter() const override {
+    return &release;
   }
-
-  c10::Allocator* behind_;
 };
 
 void install_counting_allocator() {
-  static CountingAllocator counting(c10::GetCPUAllocator());
+  static CountingAllocator counting;
+  if (behind != nullptr) return;
+  behind = c10::GetCPUAllocator();
   c10::SetCPUAllocator(&counting, /*priority=*/1);
 }
 

@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/attention_bench.h"
+#include "cli/bench_peers.h"
 #include "cli/command.h"
 #include "cli/lists.h"
 #include "kernels/cpu/attention.h"
@@ -163,6 +164,7 @@ void bench_attention(const Settings& s) {
 
 void add_bench(CLI::App& app) {
   app.require_subcommand(1);
+  add_bench_peers(*app.add_subcommand("peers", "the operator beside what people would use instead"));
   CLI::App& attention = *app.add_subcommand("attention", "the operator alone, by length, dtype, direction and form");
   const auto s = std::make_shared<Settings>();
   attention.description(

@@ -145,7 +145,7 @@ void add_check(CLI::App& app) {
       "Draws random shapes and options, runs the operator forward and backward as a model would, and compares every\n"
       "result with the definition in float64. A result may be at most twice as far off as the worse of two naive "
       "forms\n"
-      "in the same dtype, or two roundings of the largest number summed. Exit code 1 when one is not.");
+      "in the same dtype, or three roundings of the largest term summed. Exit code 1 when one is not.");
   app.add_option("--cases", s->cases, "how many cases")->check(CLI::Range(1LL, 10'000'000LL))->capture_default_str();
   app.add_option("--seed", s->seed, "which cases: the same seed draws the same")->capture_default_str();
   app.add_option("--max-length", s->max_length, "longest sequence")

@@ -18,7 +18,7 @@ std::span<const AttentionKernels* const> compiled_kernels();
 bool cpu_can_run(std::string_view name);
 
 // The fastest set that this CPU runs, chosen once. The environment variable COSFORMER_CPU_ISA=<name> overrides the
-// choice; throws std::runtime_error when it names a set that is unknown or that this CPU lacks.
+// choice; throws UserError when it names a set that is unknown or that this CPU lacks.
 const AttentionKernels& chosen_kernels();
 
 // Billions of multiplications and additions that one thread does in a loop of nothing else, with the chosen set.

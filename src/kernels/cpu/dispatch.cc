@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/instruction_set.h"
 
@@ -107,16 +108,16 @@ const InstructionSet& choose() {
     if (wanted != nullptr && *wanted != '\0') {
       if (name != wanted) continue;
       if (!has_features(name)) {
-        throw std::runtime_error("COSFORMER_CPU_ISA=" + std::string(wanted) +
-                                 ": this CPU lacks that instruction set; it can run: " + runnable_names());
+        throw UserError("COSFORMER_CPU_ISA=" + std::string(wanted) +
+                        ": this CPU lacks that instruction set; it can run: " + runnable_names());
       }
       return *set;
     }
     if (has_features(name) && is_faster_than_lesser_sets(name)) best = set;
   }
   if (wanted != nullptr && *wanted != '\0') {
-    throw std::runtime_error("COSFORMER_CPU_ISA=" + std::string(wanted) +
-                             ": no such instruction set; this CPU can run: " + runnable_names());
+    throw UserError("COSFORMER_CPU_ISA=" + std::string(wanted) +
+                    ": no such instruction set; this CPU can run: " + runnable_names());
   }
   if (best == nullptr) throw std::runtime_error("no compiled instruction set runs on this CPU");
   return *best;

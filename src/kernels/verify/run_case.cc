@@ -307,14 +307,14 @@ std::vector<PartError> compare(const AttentionCase& c, const Yardstick& yardstic
     if (exact.empty()) continue;
     const std::vector<double>& terms = yardstick.magnitudes.*named.part;
     const double largest_term = *std::max_element(terms.begin(), terms.end());
-    double allowed = rounding_of(c, named.part) * largest_term;
+    double naive_error = 0;
     for (const CaseResult& naive : yardstick.naive) {
       const double error = largest_difference(naive.*named.part, exact);
-      if (std::isfinite(error)) allowed = std::max(allowed, error);
+      if (std::isfinite(error)) naive_error = std::max(naive_error, error);
     }
     PartError error{.name = named.name, .error = largest_difference(result.*named.part, exact)};
     if ((result.*named.part).size() != exact.size()) error.error = std::numeric_limits<double>::quiet_NaN();
-    error.bound = 2 * allowed;
+    error.bound = std::max(2 * naive_error, 3 * rounding_of(c, named.part) * largest_term);
     errors.push_back(error);
   }
   return errors;

@@ -41,7 +41,7 @@ Yardstick make_long_yardstick(const AttentionCase& c, const CaseData& data);
 struct PartError {
   const char* name = "";
   double error = 0;  // largest absolute difference from the oracle; NaN where a result is not a number
-  double bound = 0;  // 2 · max(error of the worse naive twin, one rounding of the largest term)
+  double bound = 0;  // max(2 · error of the worse naive twin, 3 roundings of the largest term: two factors, one result)
   bool within() const { return error <= bound; }
 };
 

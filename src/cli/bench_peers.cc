@@ -1,0 +1,169 @@
+#include "cli/bench_peers.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include <dlfcn.h>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/table.h"
+#include "cli/lists.h"
+#include "ops/device_info.h"
+
+namespace cosformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Settings {
+  std::string lengths = "1024,4096", dtype = "float32", device = "cpu", json_file, scripts, python;
+  long long heads = 8, dim = 64, batch = 1;
+  int threads = 0;
+  double seconds = 1;
+};
+
+std::string quoted(const std::string& text) {
+  std::string safe = "'";
+  for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return safe + "'";
+}
+
+// The shared library that this program runs on: the one that Python is to load.
+std::string library_path() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&ops::has_cuda_kernels), &info) == 0 || info.dli_fname == nullptr) {
+    throw Failure("cannot find the path of libcosformer.so");
+  }
+  return fs::absolute(info.dli_fname).string();
+}
+
+// Beside an installed program, or in the source tree that it was built in.
+fs::path script_path(const Settings& s) {
+  std::vector<fs::path> places;
+  if (!s.scripts.empty()) {
+    places.emplace_back(s.scripts);
+  } else {
+    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+    places = {program / "../share/cosformer/peers", program / "../../bench/peers"};
+  }
+  std::string looked;
+  for (const fs::path& place : places) {
+    if (fs::exists(place / "attention.py")) return fs::canonical(place / "attention.py");
+    looked += "\n  " + place.lexically_normal().string();
+  }
+  throw UserError("bench peers: no attention.py found in" + looked + "\nGive its folder with --scripts");
+}
+
+std::string python_with_torch(const Settings& s) {
+  std::vector<std::string> candidates{"python3", "/usr/bin/python3"};
+  if (!s.python.empty()) candidates = {s.python};
+  for (const std::string& python : candidates) {
+    if (std::system((quoted(python) + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0) return python;
+  }
+  throw UserError("bench peers: no Python with torch found; install python3-torch or name one with --python");
+}
+
+std::vector<json> run_script(const Settings& s, int threads) {
+  const std::string command = "exec " + quoted(python_with_torch(s)) + " " + quoted(script_path(s).string()) +
+                              " --library " + quoted(library_path()) + " --device " + s.device + " --threads " +
+                              std::to_string(threads) + " --lengths " + s.lengths + " --batch " +
+                              std::to_string(s.batch) + " --heads " + std::to_string(s.heads) + " --dim " +
+                              std::to_string(s.dim) + " --dtype " + s.dtype + " --seconds " + std::to_string(s.seconds);
+  std::printf("%s\n", command.c_str() + 5);
+  std::fflush(stdout);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) throw Failure("bench peers: cannot start Python");
+  std::vector<json> lines;
+  std::string text;
+  std::array<char, 4096> block{};
+  while (std::fgets(block.data(), block.size(), pipe.get()) != nullptr) {
+    text += block.data();
+    if (text.empty() || text.back() != '\n') continue;
+    json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    text.clear();
+    if (line.is_discarded()) continue;
+    std::fprintf(stderr, "%s %s %s N=%lld done\n", line["peer"].get<std::string>().c_str(),
+                 line["causal"].get<bool>() ? "causal" : "full", line["pass"].get<std::string>().c_str(),
+                 line["length"].get<long long>());
+    lines.push_back(std::move(line));
+  }
+  if (lines.empty()) throw Failure("bench peers: the script printed no measurement (see above)");
+  return lines;
+}
+
+std::string key_of(const json& line) {
+  return line["causal"].dump() + line["pass"].dump() + line["length"].dump();
+}
+
+void print_ratios(const std::vector<json>& lines) {
+  std::map<std::string, double> ours;
+  for (const json& line : lines) {
+    if (line["peer"] == "ours" && line.contains("median_ms")) ours[key_of(line)] = line["median_ms"];
+  }
+  Table table({"mask", "pass", "N", "peer", "median ms", "ours is faster by", "error"});
+  for (const json& line : lines) {
+    std::vector<std::string> row{line["causal"].get<bool>() ? "causal" : "full", line["pass"],
+                                 std::to_string(line["length"].get<long long>()), line["peer"]};
+    if (line.contains("median_ms")) {
+      const double time = line["median_ms"];
+      const bool has_error = line.contains("max_error") && !line["max_error"].is_null();
+      row.push_back(significant(time));
+      row.push_back(line["peer"] == "ours" ? "" : significant(time / ours[key_of(line)]) + "×");
+      row.push_back(has_error ? significant(line["max_error"].get<double>(), 2) : "");
+    } else {
+      row.push_back("(" + line.value("skipped", std::string("skipped")) + ")");
+    }
+    table.add(std::move(row));
+  }
+  std::fputs(table.text().c_str(), stdout);
+}
+
+void bench_peers(const Settings& s) {
+  parse_numbers("--lengths", s.lengths, 1, 1LL << 30);
+  const int threads = s.threads > 0 ? s.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::vector<json> lines = run_script(s, threads);
+  print_ratios(lines);
+  if (s.json_file.empty()) return;
+  std::string text;
+  for (const json& line : lines) text += line.dump() + '\n';
+  AtomicFile file(s.json_file);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace
+
+void add_bench_peers(CLI::App& app) {
+  const auto s = std::make_shared<Settings>();
+  app.description(
+      "Runs bench/peers/attention.py with a Python that has torch: the released cosFormer's forms, a chunked form and\n"
+      "softmax written in torch, and this operator, in one process with the same threads. Prints how many times "
+      "faster\n"
+      "the operator is; errors are against the definition in float64.");
+  app.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
+  app.add_option("--heads", s->heads, "heads")->check(CLI::Range(1LL, 65536LL))->capture_default_str();
+  app.add_option("--dim", s->dim, "head dimension")->check(CLI::Range(1LL, 256LL))->capture_default_str();
+  app.add_option("--batch", s->batch, "batch size")->check(CLI::Range(1LL, 1048576LL))->capture_default_str();
+  app.add_option("--dtype", s->dtype, "float32, bfloat16 or float16")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+      ->capture_default_str();
+  app.add_option("--device", s->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--seconds", s->seconds, "how long to repeat each measurement")->capture_default_str();
+  app.add_option("--python", s->python, "the interpreter; default: the first python3 that has torch");
+  app.add_option("--scripts", s->scripts, "the folder with attention.py; default: beside this program");
+  app.add_option("--json", s->json_file, "also write one JSON object per line to this file");
+  app.callback([s] { bench_peers(*s); });
+}
+
+}  // namespace cosformer::cli
