@@ -149,8 +149,8 @@ struct Bf16Engine {
   }
 };
 
-// Float operands, m16n8k8 in TF32: one term for half-precision data, which TF32 holds exactly; three for float data,
-// where hi·hi + hi·lo + lo·hi keeps 21 bits of every product. Depth slot t stands for index 2t, slot t + 4 for 2t + 1.
+// Float operands, m16n8k8 in TF32: one term for half-precision data, which TF32 holds exactly; six for float data, each
+// number split into three parts, which keeps whole float products. Depth slot t stands for index 2t, slot t + 4 for 2t + 1.
 template <int kTerms>
 struct Tf32Engine {
   using Operand = float;
@@ -160,7 +160,7 @@ struct Tf32Engine {
   struct A {
     float r[4];
   };
-  struct B {
+  struct alignas(8) B {
     float r[2];
   };
   struct Weights {
@@ -178,18 +178,47 @@ struct Tf32Engine {
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
+  struct Parts {
+    std::uint32_t head, middle, tail;
+  };
+  static __device__ __forceinline__ Parts split(float x) {
+    const std::uint32_t head = high(x);
+    const float rest = x - __uint_as_float(head);
+    const std::uint32_t middle = high(rest);
+    return {head, middle, __float_as_uint(rest - __uint_as_float(middle))};
+  }
   static __device__ __forceinline__ void multiply(float (&c)[4], const A& a, const B& b) {
-    std::uint32_t ah[4], bh[2];
-    for (int i = 0; i < 4; ++i) ah[i] = high(a.r[i]);
-    for (int i = 0; i < 2; ++i) bh[i] = high(b.r[i]);
-    if constexpr (kTerms == 3) {
-      std::uint32_t al[4], bl[2];
-      for (int i = 0; i < 4; ++i) al[i] = high(a.r[i] - __uint_as_float(ah[i]));
-      for (int i = 0; i < 2; ++i) bl[i] = high(b.r[i] - __uint_as_float(bh[i]));
-      step(c, al, bh);
-      step(c, ah, bl);
+    if constexpr (kTerms == 1) {
+      const std::uint32_t ah[4] = {high(a.r[0]), high(a.r[1]), high(a.r[2]), high(a.r[3])};
+      const std::uint32_t bh[2] = {high(b.r[0]), high(b.r[1])};
+      step(c, ah, bh);
+    } else {
+      // The unit cuts off what does not fit its accumulator, so every step starts from zero and is added with rounding.
+      std::uint32_t ah[4], am[4], al[4], bh[2], bm[2], bl[2];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const Parts part = split(a.r[i]);
+        ah[i] = part.head;
+        am[i] = part.middle;
+        al[i] = part.tail;
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const Parts part = split(b.r[i]);
+        bh[i] = part.head;
+        bm[i] = part.middle;
+        bl[i] = part.tail;
+      }
+      float low[4] = {}, d[4] = {};
+      step(low, al, bh);
+      step(low, ah, bl);
+      step(low, am, bm);
+      step(low, am, bh);
+      step(low, ah, bm);
+      step(d, ah, bh);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) c[i] += d[i] + low[i];
     }
-    step(c, ah, bh);
   }
   static __device__ __forceinline__ A load_a(const Operand* tile, int pitch, int m, int k, int lane) {
     const float* p = tile + (m + (lane >> 2)) * pitch + k + 2 * (lane & 3);
@@ -203,10 +232,8 @@ struct Tf32Engine {
   }
   static __device__ __forceinline__ void load_b(B& b0, B& b1, const Operand* tile, int pitch, int n, int k, int lane) {
     const float* p = tile + (n + (lane >> 2)) * pitch + k + 2 * (lane & 3);
-    const float2 x = *reinterpret_cast<const float2*>(p);
-    const float2 y = *reinterpret_cast<const float2*>(p + 8 * pitch);
-    b0 = {{x.x, x.y}};
-    b1 = {{y.x, y.y}};
+    b0 = *reinterpret_cast<const B*>(p);
+    b1 = *reinterpret_cast<const B*>(p + 8 * pitch);
   }
   static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, const Operand* tile, int pitch, int n, int k,
                                                            int lane) {

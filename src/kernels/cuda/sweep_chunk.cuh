@@ -180,6 +180,7 @@ template <class Config>
 __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, double& decay_sum) {
   constexpr int kSteps = C::kFeatures / C::kDepth;
   constexpr int kStepsPer16 = 16 / C::kDepth;
+  constexpr int kUnroll = C::kWide ? 1 : kSteps;  // wide products are long already
   constexpr bool kOnes = kRole == Role::kForward;
   const Operand* x = tile(stage, C::kX);
   const Operand* y = tile(stage, C::kY);
@@ -194,7 +195,7 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
   typename Engine::Weights weights[kChunk / C::kDepth];
   if (p.intra) {
     float s[kChunk / 8][4] = {};
-#pragma unroll
+#pragma unroll kUnroll
     for (int k = 0; k < kSteps; ++k) {
       const A a = Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
 #pragma unroll
@@ -224,7 +225,7 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
       if constexpr (kRole == Role::kQueryGradient) {
         if (wants_decay) {  // Σ (i − j) w_ij (g_i·v_j + e_i) needs φ(q)·φ(k) too
           float similarity[2][4] = {};
-#pragma unroll
+#pragma unroll 1
           for (int k = 0; k < C::kValues / C::kDepth; ++k) {
             const A a = Engine::mapped(Engine::load_a(own, C::kValuePitch, first_row, k * C::kDepth, lane),
                                        [&](float q) { return map_forward(p.feature_map, q); });
@@ -257,10 +258,10 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
   const float* row_cosine = array(C::kRowCosine) + first_row + g;
   const float* row_tangent = array(C::kRowTangent) + first_row + g;
   if (p.inter) {
-#pragma unroll
+#pragma unroll 1
     for (int part = 1; part >= 0; --part) {
       const Operand* s = state_tile + part * C::kStatePart;
-#pragma unroll
+#pragma unroll kUnroll
       for (int k = 0; k < kSteps; ++k) {
         const A a = Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
 #pragma unroll

@@ -22,7 +22,7 @@ struct EngineOf<__half> {
 };
 template <>
 struct EngineOf<float> {
-  using type = Tf32Engine<3>;
+  using type = Tf32Engine<6>;
 };
 
 constexpr int values_of(int features) { return features == 32 || features == 256 ? 32 : 64; }
