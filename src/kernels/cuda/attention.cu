@@ -69,11 +69,11 @@ class Passes {
     }
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kForward, side == 1);
-      prefix_of_keys(side == 1, false);
+      prefix_of_keys(side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
       if (p_.state_kv_out != nullptr) sweep.store = StoreState::kFinal;
       launch(Role::kForward, sweep);
-      if (p_.state_kv_out != nullptr) export_state(sweep, StateFrame::kState, p_.state_kv_out, p_.state_z_out);
+      if (p_.state_kv_out != nullptr) export_state(sweep, false, p_.state_kv_out, p_.state_z_out);
     }
   }
 
@@ -91,7 +91,7 @@ class Passes {
     SweepParams last{};
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kQueryGradient, side == 1);
-      prefix_of_keys(side == 1, false);
+      prefix_of_keys(side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
       if (decay) {
         sweep.decay_gradient = query_decay_ + side * parts;
@@ -115,7 +115,7 @@ class Passes {
         if (keys && wants_state) sweep.store = StoreState::kFinal;
         launch(role, sweep);
         if (keys && g_->d_state_kv_in != nullptr) {
-          export_state(sweep, StateFrame::kGradient, g_->d_state_kv_in, g_->d_state_z_in);
+          export_state(sweep, true, g_->d_state_kv_in, g_->d_state_z_in);
         }
       }
     }
@@ -184,6 +184,8 @@ class Passes {
     s.theta = p_.theta;
     s.theta_per_head = p_.theta_per_head;
     s.theta_from_length = p_.theta_from_length ? 1 : 0;
+    s.position = p_.position;
+    s.period = p_.period;
     s.log_decay = p_.log_decay;
     s.key_mask = p_.key_mask;
     s.mask_batch_stride = p_.mask_batch_stride;
@@ -209,6 +211,7 @@ class Passes {
   SweepParams running(Role role, bool reversed) const {
     SweepParams s = base(role);
     set_cut(s, plan_.state_cut);
+    s.precise = role == Role::kForward && p_.state_kv_out != nullptr ? 1 : 0;
     s.intra = s.inter = s.update = 1;
     s.reversed = reversed ? 1 : 0;
     const bool second = plan_.two_sided && reversed;
@@ -232,13 +235,13 @@ class Passes {
   }
 
   // The state of the keys before each segment of a running sweep.
-  void prefix_of_keys(bool reversed, bool) {
+  void prefix_of_keys(bool reversed) {
     SweepParams s = running(Role::kForward, reversed);
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
     if (s.segments > 1) sum_segments(Role::kForward, s);
     if (s.segments == 1 && p_.state_kv_in == nullptr) return;
-    scan(s, StateFrame::kState, p_.state_kv_in, p_.state_z_in, false);
+    scan(s, false, p_.state_kv_in, p_.state_z_in, false);
   }
 
   void prefix_of_queries(bool reversed) {
@@ -247,7 +250,7 @@ class Passes {
     s.slots = plan_.slots_queries;
     if (s.segments > 1) sum_segments(Role::kValueGradient, s);
     if (s.segments == 1 && g_->d_state_kv_out == nullptr) return;
-    scan(s, StateFrame::kGradient, g_->d_state_kv_out, g_->d_state_z_out, false);
+    scan(s, true, g_->d_state_kv_out, g_->d_state_z_out, false);
   }
 
   void sum_segments(Role role, SweepParams s) {
@@ -258,13 +261,13 @@ class Passes {
     launch(role, s);
   }
 
-  void scan(const SweepParams& s, StateFrame frame, const float* kv, const float* z, bool total) {
-    const StateParams params{&s, frame, p_.position, p_.period, kv, z, nullptr, nullptr, total};
+  void scan(const SweepParams& s, bool gradient, const float* kv, const float* z, bool total) {
+    const StateParams params{&s, kv, z, nullptr, nullptr, gradient, total};
     launches_.add([&](cudaStream_t stream) { return launch_state_scan(params, stream); });
   }
 
-  void export_state(const SweepParams& s, StateFrame frame, float* kv, float* z) {
-    const StateParams params{&s, frame, p_.position, p_.period, nullptr, nullptr, kv, z, false};
+  void export_state(const SweepParams& s, bool gradient, float* kv, float* z) {
+    const StateParams params{&s, nullptr, nullptr, kv, z, gradient, false};
     launches_.add([&](cudaStream_t stream) { return launch_state_export(params, stream); });
   }
 
@@ -276,7 +279,7 @@ class Passes {
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
     sum_segments(Role::kForward, s);
-    scan(s, StateFrame::kState, nullptr, nullptr, true);
+    scan(s, false, nullptr, nullptr, true);
   }
 
   void sum_queries() {
@@ -288,7 +291,7 @@ class Passes {
     sum_segments(Role::kValueGradient, s);
     std::swap(s.q_length, s.k_length);  // the scan measures the side that was summed
     std::swap(s.cu_seqlens_q, s.cu_seqlens_k);
-    scan(s, StateFrame::kGradient, nullptr, nullptr, true);
+    scan(s, true, nullptr, nullptr, true);
   }
 
   void apply(Role role, const Segments& segments, float* slots, int count) {
@@ -318,8 +321,6 @@ class Passes {
       d.z_in = p_.state_z_in;
       d.d_kv_out = g_->d_state_kv_out;
       d.d_z_out = g_->d_state_z_out;
-      d.position = p_.position;
-      d.period = p_.period;
       d.state_terms = state_decay_;
     }
     d.result = g_->d_log_decay;

@@ -19,6 +19,8 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
   __shared__ float features[4][kTokens][kMaxDim];  // k cos, k sin, q cos, q sin
   __shared__ float partial[kThreads * kVector];
   __shared__ float denominators[kTokens];
+  __shared__ float powers[kTokens + 1];             // of the decay
+  __shared__ float similarities[kTokens][kTokens];  // of query and earlier key, decayed
   const std::int64_t head_index = blockIdx.x;
   const std::int64_t sequence = head_index / p.heads;
   const int head = static_cast<int>(head_index % p.heads);
@@ -26,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
   const double theta = p.theta_per_head == nullptr ? p.theta : static_cast<double>(p.theta_per_head[head]);
   std::int64_t position = p.position == nullptr ? 0 : p.position[sequence];
   if (p.period > 0) position %= p.period;
-  const float decay = p.log_decay == nullptr ? 1.0F : decay_of(p.log_decay[head], 1.0F);
+  const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
   const int tokens = static_cast<int>(p.q_length);
 
   const auto at = [&](const auto& view, int token) {
@@ -47,6 +49,21 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
     features[2][token][d] = q * turn.cosine;
     features[3][token][d] = q * turn.sine;
   }
+  if (threadIdx.x <= kTokens) powers[threadIdx.x] = decay_of(log_decay, threadIdx.x);
+  __syncthreads();
+  // New tokens see each other by the definition: a warp for each pair.
+  for (int pair = threadIdx.x / 32; pair < tokens * tokens; pair += kThreads / 32) {
+    const int i = pair / tokens, j = pair % tokens;
+    float sum = 0.0F;
+    if (j <= i) {
+      for (int d = threadIdx.x % 32; d < dim; d += 32) {
+        sum += features[2][i][d] * features[0][j][d] + features[3][i][d] * features[1][j][d];
+      }
+#pragma unroll
+      for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+    }
+    if (threadIdx.x % 32 == 0) similarities[i][j] = j <= i ? sum * powers[i - j] : 0.0F;
+  }
   __syncthreads();
 
   // The normaliser's state: warp 0, every 32nd feature to a lane.
@@ -58,10 +75,15 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
       float c = in == nullptr ? 0.0F : in[d], s = in == nullptr ? 0.0F : in[dim + d];
 #pragma unroll
       for (int token = 0; token < kTokens; ++token) {
+        if (token < tokens) sums[token] += features[2][token][d] * c + features[3][token][d] * s;
+      }
+      c *= powers[tokens];
+      s *= powers[tokens];
+#pragma unroll
+      for (int token = 0; token < kTokens; ++token) {
         if (token >= tokens) break;
-        c = decay * c + features[0][token][d];
-        s = decay * s + features[1][token][d];
-        sums[token] += features[2][token][d] * c + features[3][token][d] * s;
+        c += powers[tokens - 1 - token] * features[0][token][d];
+        s += powers[tokens - 1 - token] * features[1][token][d];
       }
       if (out != nullptr) {
         out[d] = c;
@@ -73,6 +95,8 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
 #pragma unroll
       for (int offset = 16; offset > 0; offset /= 2) sums[token] += __shfl_xor_sync(0xffffffffU, sums[token], offset);
       if (threadIdx.x == 0 && token < tokens) {
+        sums[token] *= powers[token + 1];
+        for (int j = 0; j <= token; ++j) sums[token] += similarities[token][j];
         denominators[token] = sums[token];
         if (p.denominator.data != nullptr) static_cast<float*>(p.denominator.data)[at(p.denominator, token)] = sums[token];
       }
@@ -124,13 +148,23 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
 #pragma unroll
         for (int token = 0; token < kTokens; ++token) {
           if (token >= tokens) break;
-          const float kc = features[0][token][d], ks = features[1][token][d];
           const float qc = features[2][token][d], qs = features[3][token][d];
 #pragma unroll
+          for (int i = 0; i < kVector; ++i) sums[token][i] += qc * state[u][0][i] + qs * state[u][1][i];
+        }
+#pragma unroll
+        for (int part = 0; part < 2; ++part)
+#pragma unroll
+          for (int i = 0; i < kVector; ++i) state[u][part][i] *= powers[tokens];
+#pragma unroll
+        for (int token = 0; token < kTokens; ++token) {
+          if (token >= tokens) break;
+          const float weight = powers[tokens - 1 - token];
+          const float kc = weight * features[0][token][d], ks = weight * features[1][token][d];
+#pragma unroll
           for (int i = 0; i < kVector; ++i) {
-            state[u][0][i] = decay * state[u][0][i] + kc * values[token][i];
-            state[u][1][i] = decay * state[u][1][i] + ks * values[token][i];
-            sums[token][i] += qc * state[u][0][i] + qs * state[u][1][i];
+            state[u][0][i] += kc * values[token][i];
+            state[u][1][i] += ks * values[token][i];
           }
         }
         if (p.state_kv_out != nullptr) {
@@ -160,6 +194,10 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
     for (int c = threadIdx.x; c < value_dim; c += kThreads) {
       float sum = 0.0F;
       for (int r = 0; r < stride; ++r) sum += partial[r * value_dim + c];
+      sum *= powers[token + 1];
+      for (int j = 0; j <= token; ++j) {
+        sum += similarities[token][j] * to_float(static_cast<const Io*>(p.v.data)[at(p.v, j) + c]);
+      }
       if (p.normalizer == Normalizer::kSum) sum /= fmaxf(denominators[token], static_cast<float>(p.eps));
       static_cast<Io*>(p.out.data)[at(p.out, token) + c] = from_float<Io>(sum);
     }

@@ -128,14 +128,39 @@ struct Bf16Engine {
     for (int i = 0; i < 4; ++i) m.r[i] = pack_bf16(f(low_of(a.r[i])), f(high_of(a.r[i])));
     return m;
   }
+  // Weights of tokens as the matrix unit's number.
+  using Weight = __nv_bfloat16;
   // Scales column k of A by weight[k].
-  static __device__ __forceinline__ A scaled(const A& a, const float* weight, int k, int lane) {
+  static __device__ __forceinline__ A scaled(const A& a, const Weight* weight, int k, int lane) {
     const int t = lane & 3;
     A s;
+#pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * t + 8 * i);
-      s.r[2 * i] = pack_bf16(low_of(a.r[2 * i]) * w.x, high_of(a.r[2 * i]) * w.y);
-      s.r[2 * i + 1] = pack_bf16(low_of(a.r[2 * i + 1]) * w.x, high_of(a.r[2 * i + 1]) * w.y);
+      const __nv_bfloat162 w = *reinterpret_cast<const __nv_bfloat162*>(weight + k + 2 * t + 8 * i);
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const __nv_bfloat162 x = __hmul2(reinterpret_cast<const __nv_bfloat162&>(a.r[2 * i + j]), w);
+        s.r[2 * i + j] = reinterpret_cast<const std::uint32_t&>(x);
+      }
+    }
+    return s;
+  }
+  // Part `part` of the same product, split into parts that add up to a float.
+  static constexpr int kParts = 3;
+  static __device__ __forceinline__ A scaled_part(const A& a, const float* weight, int k, int lane, int part) {
+    const int t = lane & 3;
+    A s;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * t + 8 * (i / 2));
+      float x = low_of(a.r[i]) * w.x, y = high_of(a.r[i]) * w.y;
+      std::uint32_t packed = pack_bf16(x, y);
+      for (int n = 0; n < part; ++n) {
+        x -= low_of(packed);
+        y -= high_of(packed);
+        packed = pack_bf16(x, y);
+      }
+      s.r[i] = packed;
     }
     return s;
   }
@@ -276,9 +301,19 @@ struct Tf32Engine {
   static __device__ __forceinline__ A mapped(const A& a, F f) {
     return {{f(a.r[0]), f(a.r[1]), f(a.r[2]), f(a.r[3])}};
   }
-  static __device__ __forceinline__ A scaled(const A& a, const float* weight, int k, int lane) {
+  using Weight = float;
+  static __device__ __forceinline__ A scaled(const A& a, const Weight* weight, int k, int lane) {
     const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * (lane & 3));
     return {{a.r[0] * w.x, a.r[1] * w.x, a.r[2] * w.y, a.r[3] * w.y}};
+  }
+  static constexpr int kParts = kTerms == 1 ? 3 : 1;
+  static __device__ __forceinline__ A scaled_part(const A& a, const float* weight, int k, int lane, int part) {
+    A s = scaled(a, weight, k, lane);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      for (int n = 0; n < part; ++n) s.r[i] -= __uint_as_float(high(s.r[i]));
+    }
+    return s;
   }
   static __device__ __forceinline__ void pack_weights(Weights* w, const float (&c0)[4], const float (&c1)[4]) {
     w[0] = {{c0[0], c0[1], c0[2], c0[3]}};

@@ -29,6 +29,19 @@ __device__ __forceinline__ __half from_float<__half>(float x) {
   return __float2half_rn(x);
 }
 
+// Two neighbours at once; `p` is aligned to both.
+__device__ __forceinline__ float2 load_pair(const float* p) { return *reinterpret_cast<const float2*>(p); }
+__device__ __forceinline__ float2 load_pair(const __nv_bfloat16* p) {
+  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(p));
+}
+__device__ __forceinline__ void store_io_pair(float* p, float2 x) { *reinterpret_cast<float2*>(p) = x; }
+__device__ __forceinline__ void store_io_pair(__nv_bfloat16* p, float2 x) {
+  *reinterpret_cast<__nv_bfloat162*>(p) = __float22bfloat162_rn(x);
+}
+__device__ __forceinline__ void store_io_pair(__half* p, float2 x) {
+  *reinterpret_cast<__half2*>(p) = __float22half2_rn(x);
+}
+
 __device__ __forceinline__ float map_forward(FeatureMap map, float x) {
   switch (map) {
     case FeatureMap::kRelu: return fmaxf(x, 0.0F);
@@ -73,7 +86,16 @@ __device__ __forceinline__ Turn turn_of(double theta, double tokens) {
 
 // γ^tokens, with 0·(−∞) taken as γ⁰ = 1 and exponents kept where float can hold them.
 __device__ __forceinline__ float decay_of(float log_decay, float tokens) {
-  return tokens == 0.0F ? 1.0F : expf(fminf(log_decay * tokens, 80.0F));
+  if (tokens == 0.0F || log_decay == 0.0F) return 1.0F;
+  return static_cast<float>(exp(fmin(static_cast<double>(log_decay) * tokens, 80.0)));
+}
+
+// A position before its angle is taken: whole turns leave it as a whole number.
+__device__ __forceinline__ double reduced_position(const std::int64_t* position, std::int64_t period,
+                                                   std::int64_t sequence) {
+  std::int64_t n = position == nullptr ? 0 : position[sequence];
+  if (period > 0) n %= period;
+  return static_cast<double>(n);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -7,53 +7,19 @@ namespace {
 
 constexpr int kThreads = 256;
 
-struct Matrix {
-  float a, b, c, d;  // (x, y) -> (a x + b y, c x + d y)
-};
-
 struct StateKernelParams {
   SweepParams sweep;
-  StateFrame frame;
-  const std::int64_t* position;
-  std::int64_t period;
   const float* kv;
   const float* z;
   float* kv_out;
   float* z_out;
+  bool gradient;
   bool total;
 };
-
-__device__ double position_of(const std::int64_t* position, std::int64_t period, std::int64_t sequence) {
-  std::int64_t n = position == nullptr ? 0 : position[sequence];
-  if (period > 0) n %= period;
-  return static_cast<double>(n);
-}
 
 __device__ int frame_length_of(const SweepParams& p, const SequenceExtent& extent) {
   // Sums of columns alone: keys for the forward's state, queries for its gradient; the caller swaps the lengths.
   return p.frame == Frame::kBoth ? max(extent.q_length, extent.k_length) : extent.k_length;
-}
-
-// Carried -> relative.
-__device__ Matrix import_matrix(StateFrame frame, double theta, float log_decay, double position, int length) {
-  if (frame == StateFrame::kState) {
-    const Turn turn = turn_of(theta, position);
-    return {turn.cosine, turn.sine, turn.sine, -turn.cosine};
-  }
-  const Turn turn = turn_of(theta, position + length - 1);
-  const float f = decay_of(log_decay, -1.0F);
-  return {f * turn.cosine, f * turn.sine, -f * turn.sine, f * turn.cosine};
-}
-
-// Relative, at the end of the sweep, -> carried.
-__device__ Matrix export_matrix(StateFrame frame, double theta, float log_decay, double position, int length) {
-  if (frame == StateFrame::kState) {
-    const Turn turn = turn_of(theta, position + length);
-    return {turn.cosine, turn.sine, turn.sine, -turn.cosine};
-  }
-  const Turn turn = turn_of(theta, position - 1);
-  const float f = decay_of(log_decay, 1.0F);
-  return {f * turn.cosine, -f * turn.sine, f * turn.sine, f * turn.cosine};
 }
 
 // The two parts of element e of a slot, kv first and then z.
@@ -89,7 +55,6 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
   const std::int64_t element = static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x;
   if (element >= pairs) return;
   const SequenceExtent extent = extent_of(p, sequence);
-  const double theta = theta_of(p, extent, head);
   const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
   const int length = frame_length_of(p, extent);
   const int padded = (length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
@@ -97,16 +62,15 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
 
   float c = 0.0F, s = 0.0F;
   if (params.kv != nullptr) {
-    const Matrix m = import_matrix(params.frame, theta, log_decay,
-                                   position_of(params.position, params.period, sequence), length);
+    const float factor = params.gradient ? decay_of(log_decay, -1.0F) : 1.0F;
     const Carried from = carried_pair(p, params.kv, params.z, head_index, element);
-    c = m.a * *from.cosine + m.b * *from.sine;
-    s = m.c * *from.cosine + m.d * *from.sine;
+    c = factor * *from.cosine;
+    s = factor * *from.sine;
   }
   const Pair at = pair_of(p, element);
   float* slot = p.states + head_index * p.slots * 2 * pairs;
   int tokens = -1;
-  float turn_cosine = 1.0F, turn_sine = 0.0F;
+  float decay = 1.0F;
   for (int segment = 0; segment < p.segments; ++segment, slot += 2 * pairs) {
     const bool sums = segment + 1 < p.segments || params.total;
     const float sum_c = sums ? slot[at.cosine] : 0.0F, sum_s = sums ? slot[at.sine] : 0.0F;
@@ -116,14 +80,10 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
     const int now = max(last - first, 0);
     if (now != tokens) {
       tokens = now;
-      const Turn turn = turn_of(theta, tokens);
-      const float decay = decay_of(log_decay, tokens);
-      turn_cosine = turn.cosine * decay;
-      turn_sine = turn.sine * decay;
+      decay = decay_of(log_decay, tokens);
     }
-    const float next = turn_cosine * c - turn_sine * s + sum_c;
-    s = turn_sine * c + turn_cosine * s + sum_s;
-    c = next;
+    c = decay * c + sum_c;
+    s = decay * s + sum_s;
   }
   if (params.total) {
     slot[at.cosine] = c;
@@ -134,22 +94,16 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
 __global__ void __launch_bounds__(kThreads) state_export_kernel(const __grid_constant__ StateKernelParams params) {
   const SweepParams& p = params.sweep;
   const std::int64_t head_index = blockIdx.x;
-  const std::int64_t sequence = head_index / p.heads;
   const int head = static_cast<int>(head_index % p.heads);
   const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
   const std::int64_t element = static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x;
   if (element >= pairs) return;
-  const SequenceExtent extent = extent_of(p, sequence);
-  const double theta = theta_of(p, extent, head);
-  const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
-  const Matrix m = export_matrix(params.frame, theta, log_decay,
-                                 position_of(params.position, params.period, sequence), frame_length_of(p, extent));
+  const float factor = params.gradient && p.log_decay != nullptr ? decay_of(p.log_decay[head], 1.0F) : 1.0F;
   const Pair at = pair_of(p, element);
   const float* slot = p.states + (head_index * p.slots + p.total_slot) * 2 * pairs;
-  const float c = slot[at.cosine], s = slot[at.sine];
   const Carried to = carried_pair(p, params.kv_out, params.z_out, head_index, element);
-  *const_cast<float*>(to.cosine) = m.a * c + m.b * s;
-  *const_cast<float*>(to.sine) = m.c * c + m.d * s;
+  *const_cast<float*>(to.cosine) = factor * slot[at.cosine];
+  *const_cast<float*>(to.sine) = factor * slot[at.sine];
 }
 
 __device__ double block_sum(double x) {
@@ -177,27 +131,22 @@ __global__ void __launch_bounds__(kThreads) decay_state_kernel(const __grid_cons
   const int head = static_cast<int>(head_index % p.heads);
   const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
   const SequenceExtent extent = extent_of(p, sequence);
-  const double theta = theta_of(p, extent, head);
   const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
-  const double position = position_of(d.position, d.period, sequence);
   const int length = frame_length_of(p, extent);
-  const Matrix state = export_matrix(StateFrame::kState, theta, log_decay, position, length);
-  const Matrix gradient = export_matrix(StateFrame::kGradient, theta, log_decay, position, length);
+  const double back = decay_of(log_decay, 1.0F);
   const std::int64_t slot = (head_index * p.slots + p.total_slot) * 2 * pairs;
   double sum = 0.0;
   for (std::int64_t element = threadIdx.x; element < pairs; element += kThreads) {
     const Pair at = pair_of(p, element);
     if (d.d_kv_out != nullptr) {
       const Carried other = carried_pair(p, d.d_kv_out, d.d_z_out, head_index, element);
-      const float c = d.final_states[slot + at.cosine], s = d.final_states[slot + at.sine];
-      sum += (length - 1.0) * (static_cast<double>(state.a * c + state.b * s) * *other.cosine +
-                               static_cast<double>(state.c * c + state.d * s) * *other.sine);
+      sum += (length - 1.0) * (static_cast<double>(d.final_states[slot + at.cosine]) * *other.cosine +
+                               static_cast<double>(d.final_states[slot + at.sine]) * *other.sine);
     }
     if (d.kv_in != nullptr) {
       const Carried other = carried_pair(p, d.kv_in, d.z_in, head_index, element);
-      const float c = d.gradient_states[slot + at.cosine], s = d.gradient_states[slot + at.sine];
-      sum += static_cast<double>(gradient.a * c + gradient.b * s) * *other.cosine +
-             static_cast<double>(gradient.c * c + gradient.d * s) * *other.sine;
+      sum += back * (static_cast<double>(d.gradient_states[slot + at.cosine]) * *other.cosine +
+                     static_cast<double>(d.gradient_states[slot + at.sine]) * *other.sine);
     }
   }
   sum = block_sum(sum);
@@ -224,8 +173,7 @@ __global__ void __launch_bounds__(kThreads) decay_sum_kernel(const __grid_consta
 }
 
 StateKernelParams kernel_params(const StateParams& params) {
-  return {*params.sweep, params.frame, params.position, params.period, params.kv,
-          params.z,      params.kv_out, params.z_out,   params.total};
+  return {*params.sweep, params.kv, params.z, params.kv_out, params.z_out, params.gradient, params.total};
 }
 
 dim3 pair_grid(const SweepParams& p) {

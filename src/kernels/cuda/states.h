@@ -8,21 +8,15 @@
 
 namespace cosformer::kernels::cuda {
 
-// How a carried state and the sweep's relative one turn into each other.
-enum class StateFrame : std::uint8_t {
-  kState,     // the state of the keys: of the tokens before the first when read, up to the last when written
-  kGradient,  // the gradient arriving at the last token when read, at the state before the first when written
-};
-
 struct StateParams {
-  const SweepParams* sweep;  // host copy: sequences, angles, slots, segments and direction of the sweep it serves
-  StateFrame frame;
-  const std::int64_t* position;
-  std::int64_t period;
-  const float* kv;  // carried state to start from; null: zero
+  const SweepParams* sweep;  // host copy: sequences, decays, slots, segments and direction of the sweep it serves
+  const float* kv;           // carried state to start from; null: zero
   const float* z;
   float* kv_out;
   float* z_out;
+  // Slots count decays up to the token before the next row. The state is carried like that; its gradient, which belongs
+  // to the last token itself, takes one step more on the way in and one less on the way out.
+  bool gradient;
   bool total;  // also store what follows the last segment
 };
 
@@ -41,8 +35,6 @@ struct DecayParams {
   const float* final_states;      // slots of the state
   const float* gradient_states;   // slots of the state's gradient
   const float *kv_in, *z_in, *d_kv_out, *d_z_out;
-  const std::int64_t* position;
-  std::int64_t period;
   double* state_terms;  // workspace [sequences][heads]
   double* result;       // [heads]
 };

@@ -2,8 +2,8 @@
 //
 // A block owns one slice of value columns and one segment of the sequence. Per chunk: scores of the chunk against itself
 // times a table of cos(θΔ)γ^Δ, times the values (intra); rows against the state that entered the chunk (inter); the state
-// moved on by the chunk's angle and decay and increased by the chunk's own sum (update). The state is kept relative to
-// the chunk's start, so that all tables are the same for every chunk.
+// decayed over the chunk and increased by the chunk's own sum (update). Angles in the state are those of the tokens'
+// positions, decays are relative to the chunk.
 #pragma once
 
 #include "kernels/cuda/sweep_tiles.cuh"
@@ -30,7 +30,7 @@ struct Sweep {
   SequenceExtent extent;
   Side rows, columns;  // x, own, destination; y, z
   int frame_length, lead, padded;
-  double theta;
+  double theta, first_position;
   float log_decay;
   float state[2][C::kStateTiles][C::kStateColumns][4];
 
@@ -69,6 +69,7 @@ struct Sweep {
     sequence = index / p.segments;
     extent = extent_of(p, sequence);
     theta = theta_of(p, extent, head);
+    first_position = reduced_position(p.position, p.period, sequence);
     log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
     const int row_length = C::kRowsAreQueries ? extent.q_length : extent.k_length;
     const int column_length = C::kRowsAreQueries ? extent.k_length : extent.q_length;
@@ -88,40 +89,69 @@ struct Sweep {
     first_value = slice * C::kValues;
     arrays = reinterpret_cast<float*>(shared + C::kScalars);
     state_tile = reinterpret_cast<Operand*>(shared + C::kState);
+    if (threadIdx.x == 0) {
+      const Io** pointers = reinterpret_cast<const Io**>(arrays + C::kPointers);
+      pointers[C::kXRows] = first_row_of<Io>(p.x, rows, head, 0);
+      pointers[C::kYRows] = first_row_of<Io>(p.y, columns, head, 0);
+      pointers[C::kZRows] = first_row_of<Io>(p.z, columns, head, first_value);
+      pointers[C::kOwnRows] = first_row_of<Io>(p.own, rows, head, first_value);
+      pointers[C::kPriorRows] = first_row_of<Io>(p.prior, rows, head, 0);
+    }
+    __syncthreads();
   }
 
-  // Tables of a chunk whose rows before `first` and from `last` on are outside the frame. The state enters relative to
-  // row `first` and leaves relative to row `last`.
-  __device__ __forceinline__ void build_tables(int first, int last) {
+  __device__ __forceinline__ Rows<Io> rows_of(const TileSource& source, int which, int first_column) const {
+    return {reinterpret_cast<const Io* const*>(arrays + C::kPointers)[which], source.time_stride,
+            source.columns - first_column, source.aligned != 0};
+  }
+
+  // cos(θΔ)γ^Δ by distance, zero where a row does not see the column: entry kChunk − Δ, twice (see Config).
+  __device__ __forceinline__ void build_distances() {
+    float* table = arrays + C::kDistance;
+    for (int i = threadIdx.x; i < C::kDistanceSize; i += C::kThreads) {
+      const int distance = kChunk - i;
+      const float weight =
+          distance >= p.strict ? turn_of(theta, distance).cosine * decay_of(log_decay, distance) : 0.0F;
+      table[i] = weight;
+      if (i > 0) table[C::kDistanceSize + i - 1] = weight;
+    }
+  }
+
+  // Decays of a chunk whose rows before `first` and from `last` on are outside the frame. The state enters as of row
+  // `first` and leaves as of row `last`.
+  __device__ __forceinline__ void build_powers(int first, int last) {
     const int r = threadIdx.x;
     if (r < kChunk) {
-      Turn turn = turn_of(theta, r);
-      array(C::kToeplitz)[r] = turn.cosine * decay_of(log_decay, r);
-      turn = turn_of(theta, r - first);
-      const float safe = fabsf(turn.cosine) < 1e-18F ? 1e-18F : turn.cosine;
-      array(C::kRowCosine)[r] = safe * decay_of(log_decay, r - first + 1);
-      array(C::kRowTangent)[r] = turn.sine / safe;
-      turn = turn_of(theta, last - r);
-      const float weight = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
+      array(C::kRowPower)[r] = decay_of(log_decay, r - first + 1);
+      array(C::kSumPower)[r] = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
+    }
+    if (r == 0) arrays[C::kChunkDecay] = decay_of(log_decay, last - first);
+  }
+
+  // Angles of the chunk's tokens, with the decays where a state runs along.
+  __device__ __forceinline__ void build_angles(int position, bool powers) {
+    const int r = threadIdx.x;
+    if (r >= kChunk) return;
+    const Turn turn = turn_of(theta, first_position + rows.token_at(position + r));
+    const float safe = fabsf(turn.cosine) < 1e-18F ? 1e-18F : turn.cosine;
+    array(C::kRowCosine)[r] = powers ? safe * array(C::kRowPower)[r] : safe;
+    array(C::kRowTangent)[r] = turn.sine / safe;
+    if (powers) {
+      const float weight = array(C::kSumPower)[r];
       array(C::kSumCosine)[r] = turn.cosine * weight;
       array(C::kSumSine)[r] = turn.sine * weight;
-    }
-    if (r == 0) {
-      const Turn turn = turn_of(theta, last - first);
-      const float decay = decay_of(log_decay, last - first);
-      arrays[C::kRotation] = turn.cosine * decay;
-      arrays[C::kRotation + 1] = turn.sine * decay;
+      if constexpr (!C::kWide) {  // as the matrix unit takes them
+        weight_array(0)[r] = from_float<Operand>(turn.cosine * weight);
+        weight_array(1)[r] = from_float<Operand>(turn.sine * weight);
+      }
     }
   }
-
-  // Rows against a finished sum: their angle to the end of the summed side.
-  __device__ __forceinline__ void build_row_angles(int position) {
-    const int r = threadIdx.x;
-    if (r < kChunk) {
-      const Turn turn = turn_of(theta, static_cast<double>(position + r) - columns.length);
-      const float safe = fabsf(turn.cosine) < 1e-18F ? 1e-18F : turn.cosine;
-      array(C::kRowCosine)[r] = safe;
-      array(C::kRowTangent)[r] = turn.sine / safe;
+  // The two weights of the sum in the engine's own type.
+  __device__ __forceinline__ typename Engine::Weight* weight_array(int part) const {
+    if constexpr (C::kWide) {
+      return array(part == 0 ? C::kSumCosine : C::kSumSine);
+    } else {
+      return reinterpret_cast<Operand*>(array(C::kWeights)) + part * kChunk;
     }
   }
 
@@ -228,6 +258,7 @@ struct Sweep {
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void finish(int stage, int position);
   __device__ __forceinline__ void compute(int stage, int position, double& decay_sum);
+  __device__ __forceinline__ void precise_update(int stage);
   __device__ __forceinline__ void extra_feature_sum(int stage, float (&sum)[2][2]);
   __device__ __forceinline__ void write_rows(int stage, int position, float (&out)[C::kOutTiles + 1][4]);
 };

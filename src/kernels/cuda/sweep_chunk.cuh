@@ -10,22 +10,22 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
   if constexpr (C::kAsync) {
     const bool needs_rows = p.intra || p.inter, needs_columns = p.intra || p.update;
     if (needs_rows) {
-      fetch_tile<C, C::kFeatures>(tile(stage, C::kX), C::kFeaturePitch, rows_of<Io>(p.x, rows, head, 0), rows, position);
+      fetch_tile<C, C::kFeatures>(tile(stage, C::kX), C::kFeaturePitch, rows_of(p.x, C::kXRows, 0), rows, position);
       if constexpr (C::kOwn) {
-        fetch_tile<C, C::kValues>(tile(stage, C::kOwnTile), C::kValuePitch, rows_of<Io>(p.own, rows, head, first_value),
+        fetch_tile<C, C::kValues>(tile(stage, C::kOwnTile), C::kValuePitch, rows_of(p.own, C::kOwnRows, first_value),
                                   rows, position);
       }
       if constexpr (C::kPrior) {
         if (p.normalised) {
-          fetch_tile<C, C::kFeatures>(tile(stage, C::kPriorTile), C::kFeaturePitch, rows_of<Io>(p.prior, rows, head, 0),
+          fetch_tile<C, C::kFeatures>(tile(stage, C::kPriorTile), C::kFeaturePitch, rows_of(p.prior, C::kPriorRows, 0),
                                       rows, position);
         }
       }
     }
     if (needs_columns) {
-      fetch_tile<C, C::kFeatures>(tile(stage, C::kY), C::kFeaturePitch, rows_of<Io>(p.y, columns, head, 0), columns,
+      fetch_tile<C, C::kFeatures>(tile(stage, C::kY), C::kFeaturePitch, rows_of(p.y, C::kYRows, 0), columns,
                                   position);
-      fetch_tile<C, C::kValues>(tile(stage, C::kZ), C::kValuePitch, rows_of<Io>(p.z, columns, head, first_value),
+      fetch_tile<C, C::kValues>(tile(stage, C::kZ), C::kValuePitch, rows_of(p.z, C::kZRows, first_value),
                                 columns, position);
     }
     if constexpr (kRole != Role::kForward) {
@@ -66,20 +66,20 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
     if constexpr (C::kAsync) return array(C::kRawDenominator + stage)[row];
     return queries().has(token) ? p.denominator[denominator_at(token)] : 0.0F;
   };
-  const auto inverse = [&](int row, int token) {
-    return p.normalised ? 1.0F / fmaxf(denominator(row, token), p.eps) : 1.0F;
+  const auto divisor = [&](int row, int token) {
+    return p.normalised ? fmaxf(denominator(row, token), p.eps) : 1.0F;
   };
   const auto finish_x = [&]<Prepare kPrepare>(bool mask, auto present) {
-    finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kX), C::kFeaturePitch, rows_of<Io>(p.x, rows, head, 0), rows,
+    finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kX), C::kFeaturePitch, rows_of(p.x, C::kXRows, 0), rows,
                                            position, p.feature_map, mask, present, one);
   };
   const auto finish_y = [&]<Prepare kPrepare>(bool mask, auto present, auto scale) {
-    finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kY), C::kFeaturePitch, rows_of<Io>(p.y, columns, head, 0),
+    finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kY), C::kFeaturePitch, rows_of(p.y, C::kYRows, 0),
                                            columns, position, p.feature_map, mask, present, scale);
   };
   const auto finish_z = [&]<Prepare kPrepare>(bool mask, auto present, auto scale) {
     finish_tile<C, C::kValues, kPrepare>(tile(stage, C::kZ), C::kValuePitch,
-                                         rows_of<Io>(p.z, columns, head, first_value), columns, position, p.feature_map,
+                                         rows_of(p.z, C::kZRows, first_value), columns, position, p.feature_map,
                                          mask, present, scale);
   };
 
@@ -89,13 +89,13 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
     if constexpr (C::kOwn) {
       finish_x.template operator()<Prepare::kPlain>(false, everyone);
       finish_tile<C, C::kValues, Prepare::kPlain>(tile(stage, C::kOwnTile), C::kValuePitch,
-                                                  rows_of<Io>(p.own, rows, head, first_value), rows, position,
+                                                  rows_of(p.own, C::kOwnRows, first_value), rows, position,
                                                   p.feature_map, false, everyone, one);
     }
     if constexpr (kRole == Role::kQueryGradient) {
       constexpr int kPieces = C::kFeatures / kPieceElements<Io>;
       constexpr int kLanes = kPieces < 32 ? kPieces : 32;
-      const auto prior = rows_of<Io>(p.prior, rows, head, 0);
+      const auto prior = rows_of(p.prior, C::kPriorRows, 0);
       const int group_lane = threadIdx.x % kLanes;
       for (int row = threadIdx.x / kLanes; row < kChunk; row += C::kThreads / kLanes) {
         const int token = rows.token_at(position + row);
@@ -118,7 +118,7 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
           for (int offset = kLanes / 2; offset > 0; offset /= 2) dot += __shfl_xor_sync(0xffffffffU, dot, offset);
         }
         if (group_lane == 0) {
-          const float scale = inverse(row, token);
+          const float scale = 1.0F / divisor(row, token);
           const float error = p.normalised && denominator(row, token) >= p.eps ? -dot : 0.0F;
           array(C::kRowError)[row] = error;
           array(C::kRowInverse)[row] = scale;
@@ -135,11 +135,11 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
       finish_y.template operator()<Prepare::kMask>(masked, present_key, one);
       finish_z.template operator()<Prepare::kMap>(masked, present_key, one);
     } else if constexpr (kRole == Role::kKeyGradient) {
-      finish_y.template operator()<Prepare::kScale>(false, everyone, inverse);
+      finish_y.template operator()<Prepare::kScale>(false, everyone, divisor);
       finish_z.template operator()<Prepare::kMap>(false, present_query, one);
     } else {
       finish_y.template operator()<Prepare::kMap>(false, present_query, one);
-      finish_z.template operator()<Prepare::kScale>(false, everyone, inverse);
+      finish_z.template operator()<Prepare::kScale>(false, everyone, divisor);
     }
     if constexpr (kRole == Role::kKeyGradient || kRole == Role::kValueGradient) {
       const int r = threadIdx.x;
@@ -176,6 +176,37 @@ __device__ __forceinline__ void Sweep<Config>::extra_feature_sum(int stage, floa
     for (int i = 0; i < 2; ++i) sum[n][i] = c[n][i] + __shfl_down_sync(0xffffffffU, c[n][i], 8);
 }
 
+// The chunk's own sum with nothing dropped of the weighted features, for a state that leaves.
+template <class Config>
+__device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
+  const Operand* y = tile(stage, C::kY);
+  const Operand* z = tile(stage, C::kZ);
+#pragma unroll
+  for (int m = 0; m < C::kStateTiles; ++m) {
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      const float* weight = array(part == 0 ? C::kSumCosine : C::kSumSine);
+      float sum[C::kStateColumns][4] = {};
+#pragma unroll 1
+      for (int step = 0; step < kChunk / C::kDepth * Engine::kParts; ++step) {
+        const int k = step / Engine::kParts * C::kDepth;
+        const A a = Engine::scaled_part(
+            Engine::load_a_transposed(y, C::kFeaturePitch, (warp * C::kStateTiles + m) * 16, k, lane), weight, k, lane,
+            step % Engine::kParts);
+#pragma unroll
+        for (int n = 0; n < C::kValueTiles; ++n) {
+          Engine::multiply(sum[n], a, Engine::load_b1_transposed(z, C::kValuePitch, n * 8, k, lane));
+        }
+        if constexpr (kRole == Role::kForward) Engine::multiply(sum[C::kValueTiles], a, Engine::ones_b(lane));
+      }
+#pragma unroll
+      for (int n = 0; n < C::kStateColumns; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) state[part][m][n][i] += sum[n][i];
+    }
+  }
+}
+
 template <class Config>
 __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, double& decay_sum) {
   constexpr int kSteps = C::kFeatures / C::kDepth;
@@ -208,6 +239,11 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
       }
     }
     float distance_sum[2] = {};
+    // Entry kChunk − Δ for this thread's first row and column, from the copy in which it is even.
+    const float* distances =
+        arrays + C::kDistance + (g % 2 == 0 ? 0 : C::kDistanceSize - 1) + kChunk - first_row - g + 2 * t;
+    const float row_error[2] = {array(C::kRowError)[first_row + g], array(C::kRowError)[first_row + g + 8]};
+    const float* column_error = array(C::kRawError + stage) + 2 * t;
 #pragma unroll
     for (int j = 0; j < kChunk / 16; ++j) {
       if (j > row_warp) continue;
@@ -215,20 +251,23 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
       for (int n = 0; n < 2; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const int row = first_row + g + (i / 2) * 8, column = j * 16 + n * 8 + 2 * t + i % 2;
-          const int distance = row - column;
           float& score = s[2 * j + n][i];
-          if constexpr (kRole == Role::kQueryGradient) score += array(C::kRowError)[row];
-          if constexpr (kRole == Role::kKeyGradient) score += array(C::kRawError + stage)[column];
-          score = distance >= p.strict ? score * array(C::kToeplitz)[distance] : 0.0F;
+          if constexpr (kRole == Role::kQueryGradient) score += row_error[i / 2];
+          if constexpr (kRole == Role::kKeyGradient) score += column_error[j * 16 + n * 8 + i % 2];
+          const float2 weight = *reinterpret_cast<const float2*>(distances + j * 16 + n * 8 - (i / 2) * 8);
+          score *= i % 2 == 0 ? weight.x : weight.y;
         }
       if constexpr (kRole == Role::kQueryGradient) {
         if (wants_decay) {  // Σ (i − j) w_ij (g_i·v_j + e_i) needs φ(q)·φ(k) too
           float similarity[2][4] = {};
 #pragma unroll 1
           for (int k = 0; k < C::kValues / C::kDepth; ++k) {
-            const A a = Engine::mapped(Engine::load_a(own, C::kValuePitch, first_row, k * C::kDepth, lane),
-                                       [&](float q) { return map_forward(p.feature_map, q); });
+            A a = Engine::load_a(own, C::kValuePitch, first_row, k * C::kDepth, lane);
+            if (p.feature_map == FeatureMap::kRelu) {
+              a = Engine::mapped(a, [](float q) { return fmaxf(q, 0.0F); });
+            } else {
+              a = Engine::mapped(a, [&](float q) { return map_forward(p.feature_map, q); });
+            }
             B b0, b1;
             Engine::load_b(b0, b1, z, C::kValuePitch, j * 16, k * C::kDepth, lane);
             Engine::multiply(similarity[0], a, b0);
@@ -253,7 +292,7 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
     }
   }
 
-  // Rows against the state that entered the chunk: γ^(a+1) (cos θa · x S_cos − sin θa · x S_sin).
+  // Rows against the state that entered the chunk: γ^(a+1) (cos θi · x S_cos + sin θi · x S_sin).
   float out[C::kOutTiles + 1][4] = {};
   const float* row_cosine = array(C::kRowCosine) + first_row + g;
   const float* row_tangent = array(C::kRowTangent) + first_row + g;
@@ -294,8 +333,8 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
           out[n][3] += e1 * value.y;
         }
       }
-      const float scale0 = part == 1 ? -row_tangent[0] : row_cosine[0];
-      const float scale1 = part == 1 ? -row_tangent[8] : row_cosine[8];
+      const float scale0 = part == 1 ? row_tangent[0] : row_cosine[0];
+      const float scale1 = part == 1 ? row_tangent[8] : row_cosine[8];
 #pragma unroll
       for (int n = 0; n < C::kOutTiles + 1; ++n) {
         out[n][0] *= scale0;
@@ -307,13 +346,20 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
     if constexpr (C::kOwn) {
       if (wants_decay) {
         float dot[2] = {};
+        const auto add_products = [&](auto map) {
 #pragma unroll
-        for (int n = 0; n < C::kOutTiles; ++n)
+          for (int n = 0; n < C::kOutTiles; ++n)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int row = first_row + g + (i / 2) * 8, column = first_column + n * 8 + 2 * t + i % 2;
-            dot[i / 2] += map_forward(p.feature_map, to_float(own[row * C::kValuePitch + column])) * out[n][i];
-          }
+            for (int i = 0; i < 2; ++i) {
+              const float2 raw = load_pair(own + (first_row + g + 8 * i) * C::kValuePitch + first_column + n * 8 + 2 * t);
+              dot[i] += map(raw.x) * out[n][2 * i] + map(raw.y) * out[n][2 * i + 1];
+            }
+        };
+        if (p.feature_map == FeatureMap::kRelu) {
+          add_products([](float x) { return fmaxf(x, 0.0F); });
+        } else {
+          add_products([&](float x) { return map_forward(p.feature_map, x); });
+        }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const int row = first_row + g + i * 8;
@@ -327,38 +373,38 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
   }
 
   // Scores times values, and the chunk's own sum into the state.
-  if (p.update) {
-    const float turn_cosine = arrays[C::kRotation], turn_sine = arrays[C::kRotation + 1];
+  if (p.update && p.log_decay != nullptr) {
+    const float decay = arrays[C::kChunkDecay];
 #pragma unroll
-    for (int m = 0; m < C::kStateTiles; ++m)
+    for (int part = 0; part < 2; ++part)
 #pragma unroll
-      for (int n = 0; n < C::kStateColumns; ++n)
+      for (int m = 0; m < C::kStateTiles; ++m)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float c = state[0][m][n][i], s = state[1][m][n][i];
-          state[0][m][n][i] = turn_cosine * c - turn_sine * s;
-          state[1][m][n][i] = turn_sine * c + turn_cosine * s;
-        }
+        for (int n = 0; n < C::kStateColumns; ++n)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) state[part][m][n][i] *= decay;
   }
+  const bool plain_update = p.update && !p.precise;
+  if (p.update && p.precise) precise_update(stage);
   constexpr bool kFused = C::kColumnWarps == 1 && C::kStateTiles == 1;
 #pragma unroll
   for (int k = 0; k < kChunk / C::kDepth; ++k) {
     const bool scored = p.intra && k / kStepsPer16 <= row_warp;
     A cosine[C::kStateTiles], sine[C::kStateTiles];
-    if (p.update) {
+    if (plain_update) {
 #pragma unroll
       for (int m = 0; m < C::kStateTiles; ++m) {
         const A a = Engine::load_a_transposed(y, C::kFeaturePitch, (warp * C::kStateTiles + m) * 16, k * C::kDepth, lane);
-        cosine[m] = Engine::scaled(a, array(C::kSumCosine), k * C::kDepth, lane);
-        sine[m] = Engine::scaled(a, array(C::kSumSine), k * C::kDepth, lane);
+        cosine[m] = Engine::scaled(a, weight_array(0), k * C::kDepth, lane);
+        sine[m] = Engine::scaled(a, weight_array(1), k * C::kDepth, lane);
       }
     }
 #pragma unroll
     for (int n = 0; n < C::kValueTiles; n += 2) {
-      if (!p.update && !(kFused && scored)) continue;
+      if (!plain_update && !(kFused && scored)) continue;
       B b0, b1;
       Engine::load_b_transposed(b0, b1, z, C::kValuePitch, n * 8, k * C::kDepth, lane);
-      if (p.update) {
+      if (plain_update) {
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {
           Engine::multiply(state[0][m][n], cosine[m], b0);
@@ -389,7 +435,7 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
       if (scored) Engine::multiply(out[C::kOutTiles], Engine::weights_a(weights[k]), Engine::ones_b(lane));
     }
     if constexpr (C::kExtraColumn) {
-      if (p.update && (kOnes || p.store == StoreState::kOfSegment)) {
+      if (plain_update && (kOnes || p.store == StoreState::kOfSegment)) {
         const B b = kOnes ? Engine::ones_b(lane) : Engine::column_b(array(C::kRawError + stage), k * C::kDepth, lane);
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {

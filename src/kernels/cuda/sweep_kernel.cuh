@@ -18,6 +18,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
   const int columns_left = p.destination_columns - first_value - first_column;
 
   float scale[2] = {1.0F, 1.0F};
+  float divisor[2] = {1.0F, 1.0F};
   float before[2] = {1.0F, 1.0F};  // what the first of two passes divided by
   bool present[2];
 #pragma unroll
@@ -36,32 +37,17 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
         const bool writes = t == 0 && column_warp == 0 && slice == 0;
         if (p.pass == SweepPass::kFirstOfTwo) {
           if (writes) p.row_scalar[row_scalar_at(token)] = sum;
-          scale[i] = 1.0F / fmaxf(fabsf(sum), p.eps);
+          divisor[i] = fmaxf(fabsf(sum), p.eps);
         } else {
           if (writes) p.denominator[denominator_at(token)] = sum;
-          scale[i] = 1.0F / fmaxf(sum, p.eps);
+          divisor[i] = fmaxf(sum, p.eps);
         }
+        scale[i] = 1.0F / divisor[i];
       }
     }
     if constexpr (kRole == Role::kQueryGradient) scale[i] = array(C::kRowInverse)[row];
     if constexpr (kRole == Role::kKeyGradient) present[i] = key_present(token);
   }
-  if (p.pass == SweepPass::kSecondOfTwo) {  // the part that the first pass left in the destination
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      if (!present[i]) continue;
-      const int token = rows.token_at(position + first_row + g + 8 * i);
-      const Io* from = destination + token * p.destination_time_stride;
-#pragma unroll
-      for (int n = 0; n < C::kOutTiles; ++n)
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int column = n * 8 + 2 * t + j;
-          if (kRole == Role::kForward && column < columns_left) out[n][2 * i + j] += to_float(from[column]) * before[i];
-        }
-    }
-  }
-
   Io* staged;
   if constexpr (C::kColumnWarps > 1) {
     staged = reinterpret_cast<Io*>(shared + C::kOutStage + warp * C::kOutStageWarp);
@@ -69,40 +55,59 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
     staged = reinterpret_cast<Io*>(tile(stage, C::kX) + first_row * C::kFeaturePitch);  // read by this warp alone
     __syncwarp();
   }
-  const Operand* own = tile(stage, C::kOwnTile);
+  // What the first of two passes left in the destination.
+  const auto earlier = [&](int i, int column) {
+    const int token = rows.token_at(position + first_row + g + 8 * i);
+    return present[i] && column < columns_left
+               ? to_float(destination[token * p.destination_time_stride + column]) * before[i]
+               : 0.0F;
+  };
+  const auto stage_rows = [&](auto finished) {
 #pragma unroll
-  for (int n = 0; n < C::kOutTiles; ++n)
+    for (int n = 0; n < C::kOutTiles; ++n)
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      float value[2];
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const int column = n * 8 + 2 * t + j;
-        value[j] = out[n][2 * i + j] * scale[i];
-        if constexpr (C::kOwn) {
-          const float raw = to_float(own[(first_row + g + 8 * i) * C::kValuePitch + first_column + column]);
-          value[j] *= map_derivative(p.feature_map, raw);
-          if (p.pass == SweepPass::kSecondOfTwo && present[i] && column < columns_left) {
-            value[j] += to_float(
-                destination[rows.token_at(position + first_row + g + 8 * i) * p.destination_time_stride + column]);
-          }
-        }
-        if constexpr (kRole == Role::kValueGradient) {
-          if (p.pass == SweepPass::kSecondOfTwo && present[i] && column < columns_left) {
-            value[j] += to_float(
-                destination[rows.token_at(position + first_row + g + 8 * i) * p.destination_time_stride + column]);
-          }
-        }
-        if (!present[i]) value[j] = 0.0F;
+      for (int i = 0; i < 2; ++i) {
+        float2 value = finished(n, i);
+        if (!present[i]) value = {0.0F, 0.0F};
+        store_io_pair(staged + (g + 8 * i) * C::kOutPitch + n * 8 + 2 * t, value);
       }
-      Io* to = staged + (g + 8 * i) * C::kOutPitch + n * 8 + 2 * t;
-      if constexpr (sizeof(Io) == 4) {
-        *reinterpret_cast<float2*>(to) = make_float2(value[0], value[1]);
-      } else {
-        to[0] = from_float<Io>(value[0]);
-        to[1] = from_float<Io>(value[1]);
-      }
+  };
+  const auto scaled = [&](int n, int i) {
+    if constexpr (C::kWide && kRole == Role::kForward) {  // a division rounds once
+      return make_float2(out[n][2 * i] / divisor[i], out[n][2 * i + 1] / divisor[i]);
     }
+    return make_float2(out[n][2 * i] * scale[i], out[n][2 * i + 1] * scale[i]);
+  };
+  const bool second = p.pass == SweepPass::kSecondOfTwo;
+  if constexpr (C::kOwn) {
+    const Operand* own = tile(stage, C::kOwnTile) + (first_row + g) * C::kValuePitch + first_column + 2 * t;
+    const auto with_slope = [&](auto slope) {
+      return [&, slope](int n, int i) {
+        const float2 raw = load_pair(own + 8 * i * C::kValuePitch + n * 8);
+        float2 value = scaled(n, i);
+        value.x *= slope(raw.x);
+        value.y *= slope(raw.y);
+        if (second) {
+          value.x += earlier(i, n * 8 + 2 * t);
+          value.y += earlier(i, n * 8 + 2 * t + 1);
+        }
+        return value;
+      };
+    };
+    if (p.feature_map == FeatureMap::kRelu) {
+      stage_rows(with_slope([](float x) { return x > 0.0F ? 1.0F : 0.0F; }));
+    } else {
+      stage_rows(with_slope([&](float x) { return map_derivative(p.feature_map, x); }));
+    }
+  } else {
+    if (second) {
+#pragma unroll
+      for (int n = 0; n < C::kOutTiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[n][i] += earlier(i / 2, n * 8 + 2 * t + i % 2);
+    }
+    stage_rows(scaled);
+  }
   __syncwarp();
   constexpr int kPieces = C::kOutColumns / kPieceElements<Io>;
 #pragma unroll
@@ -135,20 +140,21 @@ __device__ __forceinline__ void Sweep<Config>::run() {
   if (position < end) {
     publish_state();
     fetch(0, position);
+    if (p.intra) build_distances();
   }
   int first = -1, last = -1, stage = 0;
   for (; position < end; position += kChunk) {
-    if (p.intra || p.update) {
+    const bool runs = p.intra || p.update;
+    if (runs) {
       const int chunk_first = max(lead - position, 0);
       const int chunk_last = p.reversed ? kChunk : min(kChunk, frame_length - position);
       if (chunk_first != first || chunk_last != last) {
         first = chunk_first;
         last = chunk_last;
-        build_tables(first, last);
+        build_powers(first, last);
       }
-    } else {
-      build_row_angles(position);
     }
+    build_angles(position, runs);
     finish(stage, position);
     __syncthreads();
     if (position + kChunk < end) fetch((stage + 1) % C::kStages, position + kChunk);
@@ -156,7 +162,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
     float extra[2][2];
     const bool sums_extra = C::kExtraFeature && p.update && warp < C::kValues / 16;
     if (sums_extra) extra_feature_sum(stage, extra);
-    const float turn_cosine = arrays[C::kRotation], turn_sine = arrays[C::kRotation + 1];
+    const float decay = arrays[C::kChunkDecay];
     __syncthreads();
     if (p.update) publish_state();
     if constexpr (C::kExtraFeature) {
@@ -169,9 +175,8 @@ __device__ __forceinline__ void Sweep<Config>::run() {
             if (g == 0) {
               float* cosine = arrays + C::kExtraState + warp * 16 + n * 8 + 2 * t + i;
               float* sine = cosine + C::kValues;
-              const float c = *cosine, s = *sine;
-              *cosine = turn_cosine * c - turn_sine * s + extra[n][i];
-              *sine = turn_sine * c + turn_cosine * s + sine_sum;
+              *cosine = decay * *cosine + extra[n][i];
+              *sine = decay * *sine + sine_sum;
             }
           }
       }

@@ -51,6 +51,8 @@ struct SweepParams {
   double theta;
   const float* theta_per_head;
   int theta_from_length;
+  const std::int64_t* position;
+  std::int64_t period;
   const float* log_decay;
   const bool* key_mask;
   std::int64_t mask_batch_stride, mask_time_stride;
@@ -65,8 +67,11 @@ struct SweepParams {
   StoreState store;
   SweepPass pass;
 
-  // State slots: [sequences][heads][slots][2·dim·value_dim + 2·dim] float, kv before z, relative to the segment's end:
-  // part 0 holds Σ cos(θ(m − j)) γ^(m−1−j) y_j z_j with m the position after the last token summed, part 1 the sines.
+  int precise;  // the sum keeps what 16-bit operands drop: it leaves as a carried state
+
+  // State slots: [sequences][heads][slots][2·dim·value_dim + 2·dim] float, kv before z, part 0 with cos θj and part 1 with
+  // sin θj of the token's own position j, which decays by γ per token since. At these angles no weight within the horizon
+  // comes from a difference.
   float* states;
   int slots, dim, value_dim;
   int total_slot;          // what InitialState::kTotal reads and StoreState::kFinal writes

@@ -32,7 +32,7 @@ struct Side {
   bool reversed;
 
   __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
-  __device__ __forceinline__ bool has(int token) const { return token >= 0 && token < length; }
+  __device__ __forceinline__ bool has(int token) const { return static_cast<unsigned>(token) < static_cast<unsigned>(length); }
 };
 
 template <class Io>
@@ -44,10 +44,9 @@ struct Rows {
 };
 
 template <class Io>
-__device__ __forceinline__ Rows<Io> rows_of(const TileSource& source, const Side& side, int head, int first_column) {
-  return {static_cast<const Io*>(source.data) + side.batch * source.batch_stride + side.begin * source.time_stride +
-              head * source.head_stride + first_column,
-          source.time_stride, source.columns - first_column, source.aligned != 0};
+__device__ __forceinline__ const Io* first_row_of(const TileSource& source, const Side& side, int head, int first_column) {
+  return static_cast<const Io*>(source.data) + side.batch * source.batch_stride + side.begin * source.time_stride +
+         head * source.head_stride + first_column;
 }
 
 template <class Io>
@@ -104,13 +103,15 @@ __device__ __forceinline__ void store_piece(Operand* p, const float (&x)[kCount]
   }
 }
 
-template <Prepare kPrepare, int kCount>
-__device__ __forceinline__ void prepare(float (&x)[kCount], FeatureMap map, bool present, float scale, int columns) {
+// kScale divides by `divisor` or, for 16-bit operands, multiplies by its inverse.
+template <Prepare kPrepare, bool kDivide, int kCount>
+__device__ __forceinline__ void prepare(float (&x)[kCount], FeatureMap map, bool present, float divisor, int columns) {
+  const float inverse = kDivide ? 1.0F : 1.0F / divisor;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     if constexpr (kPrepare == Prepare::kMap) x[i] = present && i < columns ? map_forward(map, x[i]) : 0.0F;
     if constexpr (kPrepare == Prepare::kMask) x[i] = present ? x[i] : 0.0F;
-    if constexpr (kPrepare == Prepare::kScale) x[i] *= scale;
+    if constexpr (kPrepare == Prepare::kScale) x[i] = kDivide ? x[i] / divisor : x[i] * inverse;
   }
 }
 
@@ -118,28 +119,45 @@ __device__ __forceinline__ void prepare(float (&x)[kCount], FeatureMap map, bool
 template <class Config, int kWidth>
 __device__ __forceinline__ void fetch_tile(typename Config::Operand* tile, int pitch,
                                            const Rows<typename Config::Io>& rows, const Side& side, int position) {
+  using Io = typename Config::Io;
+  if (rows.aligned) {
+    constexpr int kPieces = kWidth / kPieceElements<Io>;
+    constexpr int kLanes = kPieces < 32 ? kPieces : 32;
+    constexpr int kRows = Config::kThreads / kLanes;
+    static_assert(kPieces <= 32 || !Config::kAsync);
+    const int first_row = threadIdx.x / kLanes, column = threadIdx.x % kLanes * kPieceElements<Io>;
+    if (kRows > Config::kChunk && first_row >= Config::kChunk) return;
+    int token = side.token_at(position + first_row);
+    const int step = side.reversed ? -kRows : kRows;
+    const Io* from = rows.data + token * rows.time_stride + column;
+    const std::int64_t step_elements = step * rows.time_stride;
+    Io* to = reinterpret_cast<Io*>(tile + first_row * pitch + column);
+    const bool inside = column < rows.columns;
+#pragma unroll
+    for (int row = 0; row < Config::kChunk; row += kRows) {
+      copy_async_16(to + row * pitch, from, inside && side.has(token));
+      from += step_elements;
+      token += step;
+    }
+    return;
+  }
   for_each_piece<Config, kWidth>([&](int row, int column) {
     const int token = side.token_at(position + row);
     const bool valid = side.has(token);
     auto* target = tile + row * pitch + column;
     const auto* p = rows.data + token * rows.time_stride + column;
-    if (rows.aligned) {
-      const bool inside = valid && column < rows.columns;
-      copy_async_16(target, inside ? p : rows.data, inside);
-    } else {
 #pragma unroll
-      for (int i = 0; i < kPieceElements<typename Config::Io>; ++i) {
-        target[i] = valid && column + i < rows.columns ? p[i] : from_float<typename Config::Io>(0.0F);
-      }
+    for (int i = 0; i < kPieceElements<Io>; ++i) {
+      target[i] = valid && column + i < rows.columns ? p[i] : from_float<Io>(0.0F);
     }
   });
 }
 
-// Makes operands of this thread's pieces. present(row, token) and scale(row) are asked once per piece.
-template <class Config, int kWidth, Prepare kPrepare, class Present, class Scale>
+// Makes operands of this thread's pieces. present(token) and divisor(row, token) are asked once per piece.
+template <class Config, int kWidth, Prepare kPrepare, class Present, class Divisor>
 __device__ __forceinline__ void finish_tile(typename Config::Operand* tile, int pitch,
                                             const Rows<typename Config::Io>& rows, const Side& side, int position,
-                                            FeatureMap map, bool masked, Present present, Scale scale) {
+                                            FeatureMap map, bool masked, Present present, Divisor divisor) {
   using Io = typename Config::Io;
   if constexpr (Config::kAsync) {
     if constexpr (kPrepare == Prepare::kPlain) return;
@@ -165,7 +183,7 @@ __device__ __forceinline__ void finish_tile(typename Config::Operand* tile, int 
     } else {
       load_piece<Io>(x, rows, token, column, side.has(token));
     }
-    prepare<kPrepare>(x, map, present(token), scale(row, token), rows.columns - column);
+    prepare<kPrepare, Config::kWide>(x, map, present(token), divisor(row, token), rows.columns - column);
     store_piece(p, x);
   });
 }

@@ -79,12 +79,20 @@ struct TileConfig {
   static constexpr int kOutStage = kState + 2 * kStatePart * int(sizeof(Operand));
   static constexpr int kOutStageWarp = 16 * kOutPitch * int(sizeof(Io));
   static constexpr int kScalars = kOutStage + (kColumnWarps > 1 ? kWarps * kOutStageWarp : 0);
-  // Float arrays of kChunk each, then the extra feature's state and the chunk's rotation.
-  enum Array { kToeplitz, kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse,
-               kRawDenominator, kRawDenominator2, kRawError, kRawError2, kArrays };
-  static constexpr int kExtraState = kArrays * kChunk;  // in floats from kScalars
-  static constexpr int kRotation = kExtraState + 2 * kValues;
-  static constexpr int kSharedBytes = kScalars + (kRotation + 4) * 4;
+  // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in either;
+  // the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
+  enum Array {
+    kRowPower, kSumPower, kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse,
+    kRawDenominator, kRawDenominator2, kRawError, kRawError2, kWeights, kArrays
+  };
+  static constexpr int kDistance = kArrays * kChunk;  // in floats from kScalars
+  static constexpr int kDistanceSize = 2 * kChunk + 2;
+  static constexpr int kExtraState = kDistance + 2 * kDistanceSize;
+  static constexpr int kChunkDecay = kExtraState + 2 * kValues;
+  static constexpr int kPointers = kChunkDecay + 2;
+  enum Pointer { kXRows, kYRows, kZRows, kOwnRows, kPriorRows, kPointerCount };
+  static constexpr int kSharedBytes = kScalars + (kPointers + 2 * kPointerCount) * 4;
+  static_assert(kPointers % 2 == 0 && kExtraState % 2 == 0 && kDistance % 2 == 0);
 };
 
 }  // namespace cosformer::kernels::cuda
