@@ -155,6 +155,15 @@ struct Sweep {
     }
   }
 
+  // This warp's part of the state.
+  __device__ __forceinline__ int state_row(int m) const {
+    return (warp % (C::kWarps / C::kStateSplit) * C::kStateTiles + m) * 16;
+  }
+  __device__ __forceinline__ int state_split() const { return warp / (C::kWarps / C::kStateSplit); }
+  __device__ __forceinline__ int state_column(int n) const {  // the extra column comes last
+    return n == C::kSplitTiles ? C::kValues : (state_split() * C::kSplitTiles + n) * 8;
+  }
+
   // The slot's element for feature f and value column u (of this block), or null outside.
   __device__ __forceinline__ float* slot_element(float* base, int part, int f, int u) const {
     const int value = first_value + u;
@@ -180,8 +189,8 @@ struct Sweep {
         for (int n = 0; n < C::kStateColumns; ++n)
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const int f = (warp * C::kStateTiles + m) * 16 + g + (i / 2) * 8;
-            const int u = n * 8 + 2 * t + i % 2;
+            const int f = state_row(m) + g + (i / 2) * 8;
+            const int u = state_column(n) + 2 * t + i % 2;
             visit(part, f, u, state[part][m][n][i]);
           }
   }
@@ -216,7 +225,7 @@ struct Sweep {
       for (int part = 0; part < 2; ++part)
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {
-          float(&x)[4] = state[part][m][C::kValueTiles];
+          float(&x)[4] = state[part][m][C::kSplitTiles];
           x[0] += x[1];
           x[2] += x[3];
         }
@@ -224,7 +233,7 @@ struct Sweep {
     for_each_state([&](int part, int f, int u, float& x) {
       float* to = nullptr;
       if (C::kExtraColumn && u >= C::kValues) {
-        if (u == C::kValues && slice == 0) to = slot_extra(base, part, f);
+        if (u == C::kValues && slice == 0 && state_split() == 0) to = slot_extra(base, part, f);
       } else {
         to = slot_element(base, part, f, u);
       }
@@ -246,8 +255,8 @@ struct Sweep {
       for (int m = 0; m < C::kStateTiles; ++m)
 #pragma unroll
         for (int n = 0; n < C::kStateColumns; ++n) {
-          Operand* to = state_tile + part * C::kStatePart +
-                        ((warp * C::kStateTiles + m) * 16 + g) * C::kStatePitch + n * 8 + 2 * t;
+          if (n == C::kSplitTiles && state_split() != 0) continue;
+          Operand* to = state_tile + part * C::kStatePart + (state_row(m) + g) * C::kStatePitch + state_column(n) + 2 * t;
           const float(&x)[4] = state[part][m][n];
           Engine::store_pair(to, x[0], x[1]);
           Engine::store_pair(to + 8 * C::kStatePitch, x[2], x[3]);

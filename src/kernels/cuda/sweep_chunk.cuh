@@ -191,13 +191,13 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
       for (int step = 0; step < kChunk / C::kDepth * Engine::kParts; ++step) {
         const int k = step / Engine::kParts * C::kDepth;
         const A a = Engine::scaled_part(
-            Engine::load_a_transposed(y, C::kFeaturePitch, (warp * C::kStateTiles + m) * 16, k, lane), weight, k, lane,
+            Engine::load_a_transposed(y, C::kFeaturePitch, state_row(m), k, lane), weight, k, lane,
             step % Engine::kParts);
 #pragma unroll
-        for (int n = 0; n < C::kValueTiles; ++n) {
-          Engine::multiply(sum[n], a, Engine::load_b1_transposed(z, C::kValuePitch, n * 8, k, lane));
+        for (int n = 0; n < C::kSplitTiles; ++n) {
+          Engine::multiply(sum[n], a, Engine::load_b1_transposed(z, C::kValuePitch, state_column(n), k, lane));
         }
-        if constexpr (kRole == Role::kForward) Engine::multiply(sum[C::kValueTiles], a, Engine::ones_b(lane));
+        if constexpr (kRole == Role::kForward) Engine::multiply(sum[C::kSplitTiles], a, Engine::ones_b(lane));
       }
 #pragma unroll
       for (int n = 0; n < C::kStateColumns; ++n)
@@ -386,7 +386,7 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
   }
   const bool plain_update = p.update && !p.precise;
   if (p.update && p.precise) precise_update(stage);
-  constexpr bool kFused = C::kColumnWarps == 1 && C::kStateTiles == 1;
+  constexpr bool kFused = C::kColumnWarps == C::kStateSplit && C::kStateTiles == 1;  // same columns for both products
 #pragma unroll
   for (int k = 0; k < kChunk / C::kDepth; ++k) {
     const bool scored = p.intra && k / kStepsPer16 <= row_warp;
@@ -394,16 +394,16 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
     if (plain_update) {
 #pragma unroll
       for (int m = 0; m < C::kStateTiles; ++m) {
-        const A a = Engine::load_a_transposed(y, C::kFeaturePitch, (warp * C::kStateTiles + m) * 16, k * C::kDepth, lane);
+        const A a = Engine::load_a_transposed(y, C::kFeaturePitch, state_row(m), k * C::kDepth, lane);
         cosine[m] = Engine::scaled(a, weight_array(0), k * C::kDepth, lane);
         sine[m] = Engine::scaled(a, weight_array(1), k * C::kDepth, lane);
       }
     }
 #pragma unroll
-    for (int n = 0; n < C::kValueTiles; n += 2) {
+    for (int n = 0; n < C::kSplitTiles; n += 2) {
       if (!plain_update && !(kFused && scored)) continue;
       B b0, b1;
-      Engine::load_b_transposed(b0, b1, z, C::kValuePitch, n * 8, k * C::kDepth, lane);
+      Engine::load_b_transposed(b0, b1, z, C::kValuePitch, state_column(n), k * C::kDepth, lane);
       if (plain_update) {
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {
@@ -439,8 +439,8 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
         const B b = kOnes ? Engine::ones_b(lane) : Engine::column_b(array(C::kRawError + stage), k * C::kDepth, lane);
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {
-          Engine::multiply(state[0][m][C::kValueTiles], cosine[m], b);
-          Engine::multiply(state[1][m][C::kValueTiles], sine[m], b);
+          Engine::multiply(state[0][m][C::kSplitTiles], cosine[m], b);
+          Engine::multiply(state[1][m][C::kSplitTiles], sine[m], b);
         }
       }
     }

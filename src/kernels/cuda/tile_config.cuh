@@ -1,8 +1,9 @@
 // Tile sizes of the sweep kernel, one row per padded feature dim and kind of number.
 //
 // kChunk tokens are handled at once, 16 rows to a warp; kValues columns of the values belong to one block. The state of
-// 2·features·kValues floats lives in the accumulators of the block's warps, 16·kStateTiles features to a warp, so that
-// kValues is bounded by registers. float32 operands take twice the shared memory: smaller chunks, no second stage.
+// 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers. Eight
+// warps and two blocks to a multiprocessor hide the latency of shared memory and matrix unit; scores are computed twice for
+// that where a chunk has only four groups of rows. float32 operands take twice the shared memory: smaller chunks, no second stage.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -26,7 +27,7 @@ struct EngineOf<float> {
 };
 
 constexpr int values_of(int features) { return features == 32 || features == 256 ? 32 : 64; }
-constexpr int warps_of(int features) { return features >= 128 ? 8 : features / 16; }
+constexpr int warps_of(int features) { return features == 32 ? 4 : 8; }
 constexpr int chunk_of(int features, bool wide) { return features == 32 || (wide && features >= 128) ? 32 : 64; }
 
 template <class Io_, int kFeatures_, Role kRole_>
@@ -45,8 +46,10 @@ struct TileConfig {
   static constexpr int kStages = kAsync ? 2 : 1;
   static constexpr int kRowWarps = kChunk / 16;
   static constexpr int kColumnWarps = kWarps / kRowWarps;
-  static constexpr int kStateTiles = kFeatures / 16 / kWarps;
-  static constexpr int kMinBlocks = kFeatures <= 64 && !kWide ? 2 : 1;
+  // The state: 16·kStateTiles features of every warp, whose values are cut kStateSplit times where warps outnumber features.
+  static constexpr int kStateSplit = kWarps * 16 > kFeatures ? kWarps * 16 / kFeatures : 1;
+  static constexpr int kStateTiles = kFeatures * kStateSplit / 16 / kWarps;
+  static constexpr int kMinBlocks = kWide ? 1 : (kFeatures == 32 ? 4 : (kFeatures == 64 ? 2 : 1));
 
   static constexpr bool kRowsAreQueries = kRole == Role::kForward || kRole == Role::kQueryGradient;
   static constexpr bool kExtraColumn = kRole == Role::kForward || kRole == Role::kValueGradient;
@@ -60,7 +63,8 @@ struct TileConfig {
   static constexpr int kValuePitch = kValues + Engine::kPad;
   static constexpr int kStatePitch = kValues + (kExtraColumn || !kWide ? Engine::kStatePad : Engine::kPad);
   static constexpr int kValueTiles = kValues / 8;
-  static constexpr int kStateColumns = kValueTiles + (kExtraColumn ? 1 : 0);
+  static constexpr int kSplitTiles = kValueTiles / kStateSplit;
+  static constexpr int kStateColumns = kSplitTiles + (kExtraColumn ? 1 : 0);
   static constexpr int kOutTiles = kValueTiles / kColumnWarps;
   static constexpr int kOutColumns = kOutTiles * 8;
 
