@@ -1,0 +1,386 @@
+// The order of launches of the forward and the backward pass.
+#include "kernels/cuda/attention.h"
+
+#include "kernels/cuda/launch_table.h"
+#include "kernels/cuda/schedule.h"
+#include "kernels/cuda/states.h"
+
+namespace cosformer::kernels::cuda {
+namespace {
+
+// Remembers the first failure and makes everything after it a no-op.
+class Launches {
+ public:
+  explicit Launches(cudaStream_t stream) : stream_(stream) {}
+  template <class Launch>
+  void add(Launch launch) {
+    if (status_ == cudaSuccess) status_ = launch(stream_);
+  }
+  cudaError_t status() const { return status_; }
+
+ private:
+  cudaStream_t stream_;
+  cudaError_t status_ = cudaSuccess;
+};
+
+bool aligned(const void* data, std::int64_t batch, std::int64_t time, std::int64_t head, std::int64_t columns,
+             DType dtype) {
+  const std::int64_t unit = 16 / static_cast<std::int64_t>(size_of(dtype));
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && batch % unit == 0 && time % unit == 0 && head % unit == 0 &&
+         columns % unit == 0;
+}
+
+template <class AnyView>
+TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
+  return {view.data, view.batch_stride, view.time_stride, view.head_stride, static_cast<int>(columns),
+          aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, dtype) ? 1 : 0};
+}
+
+class Passes {
+ public:
+  Passes(const Problem& p, const Gradients* g, void* memory, cudaStream_t stream)
+      : p_(p), g_(g), plan_(make_plan(p)), workspace_(memory), launches_(stream) {
+    const std::int64_t heads = p.sequences * p.heads;
+    const bool running_slots = plan_.state_cut.count > 1 || plan_.state_slots ||
+                               (g != nullptr && (g->d_state_kv_out != nullptr || g->d_state_kv_in != nullptr));
+    if (!plan_.scans || running_slots) {
+      key_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+      if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
+    }
+    if (p.normalizer == Normalizer::kSum && (g != nullptr || plan_.two_sided)) {
+      row_scalar_ = workspace_.take<float>(plan_.query_rows * p.heads);
+    }
+    if (g != nullptr && g->d_log_decay != nullptr) {
+      const std::int64_t blocks = heads * plan_.state_cut.count * value_slices(p.value_dim, p.dim);
+      query_decay_ = workspace_.take<double>(2 * blocks);
+      key_decay_ = workspace_.take<double>(2 * blocks);
+      state_decay_ = workspace_.take<double>(heads);
+    }
+  }
+
+  std::size_t workspace_bytes() const { return workspace_.used(); }
+  cudaError_t status() const { return launches_.status(); }
+
+  void forward() {
+    if (!plan_.scans) {
+      sum_keys();
+      apply(Role::kForward, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
+      return;
+    }
+    for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
+      SweepParams sweep = running(Role::kForward, side == 1);
+      prefix_of_keys(side == 1);
+      use_slots(sweep, key_slots_, plan_.slots_keys);
+      if (p_.state_kv_out != nullptr) sweep.store = StoreState::kFinal;
+      launch(Role::kForward, sweep);
+      if (p_.state_kv_out != nullptr) export_state(sweep, false, p_.state_kv_out, p_.state_z_out);
+    }
+  }
+
+  void backward() {
+    if (!plan_.scans) {
+      sum_keys();
+      apply(Role::kQueryGradient, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
+      sum_queries();
+      apply(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
+      apply(Role::kValueGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
+      return;
+    }
+    const bool decay = g_->d_log_decay != nullptr && p_.log_decay != nullptr;
+    const std::int64_t parts = p_.sequences * p_.heads * plan_.state_cut.count * value_slices(p_.value_dim, p_.dim);
+    SweepParams last{};
+    for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
+      SweepParams sweep = running(Role::kQueryGradient, side == 1);
+      prefix_of_keys(side == 1);
+      use_slots(sweep, key_slots_, plan_.slots_keys);
+      if (decay) {
+        sweep.decay_gradient = query_decay_ + side * parts;
+        if (g_->d_state_kv_out != nullptr) sweep.store = StoreState::kFinal;
+      }
+      launch(Role::kQueryGradient, sweep);
+      last = sweep;
+    }
+    for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
+      // Against the scan: the first side's queries lie after a key, the second's before it.
+      const bool reversed = side == 0;
+      prefix_of_queries(reversed);
+      for (const Role role : {Role::kKeyGradient, Role::kValueGradient}) {
+        SweepParams sweep = running(role, reversed);
+        sweep.strict = side == 1 ? 1 : 0;
+        sweep.pass = pass_of(side);
+        use_slots(sweep, query_slots_, plan_.slots_queries);
+        const bool keys = role == Role::kKeyGradient;
+        if (keys && decay) sweep.decay_gradient = key_decay_ + side * parts;
+        const bool wants_state = g_->d_state_kv_in != nullptr || (decay && p_.state_kv_in != nullptr);
+        if (keys && wants_state) sweep.store = StoreState::kFinal;
+        launch(role, sweep);
+        if (keys && g_->d_state_kv_in != nullptr) {
+          export_state(sweep, true, g_->d_state_kv_in, g_->d_state_z_in);
+        }
+      }
+    }
+    if (decay) sum_decay(last);
+  }
+
+ private:
+  SweepPass pass_of(int side) const {
+    if (!plan_.two_sided) return SweepPass::kOnly;
+    return side == 0 ? SweepPass::kFirstOfTwo : SweepPass::kSecondOfTwo;
+  }
+
+  SweepParams base(Role role) const {
+    SweepParams s{};
+    const DType t = p_.dtype;
+    const TileSource q = source(p_.q, p_.dim, t), k = source(p_.k, p_.dim, t), v = source(p_.v, p_.value_dim, t);
+    const View* to = &p_.out;
+    std::int64_t columns = p_.value_dim;
+    if (role == Role::kForward) {
+      s.x = q;
+      s.y = k;
+      s.z = v;
+    } else {
+      const TileSource dout = source(g_->dout, p_.value_dim, t);
+      s.prior = source(p_.out, p_.value_dim, t);
+      if (role == Role::kQueryGradient) {
+        s.x = dout;
+        s.y = v;
+        s.z = k;
+        s.own = q;
+        to = &g_->dq;
+        columns = p_.dim;
+      } else if (role == Role::kKeyGradient) {
+        s.x = v;
+        s.y = dout;
+        s.z = q;
+        s.own = k;
+        to = &g_->dk;
+        columns = p_.dim;
+      } else {
+        s.x = k;
+        s.y = q;
+        s.z = dout;
+        to = &g_->dv;
+      }
+    }
+    s.destination = to->data;
+    s.destination_batch_stride = to->batch_stride;
+    s.destination_time_stride = to->time_stride;
+    s.destination_head_stride = to->head_stride;
+    s.destination_columns = static_cast<int>(columns);
+    s.destination_aligned = aligned(to->data, to->batch_stride, to->time_stride, to->head_stride, columns, t) ? 1 : 0;
+    s.slices = value_slices(features_of(role), columns);
+    s.denominator = static_cast<float*>(p_.denominator.data);
+    s.denominator_batch_stride = p_.denominator.batch_stride;
+    s.denominator_time_stride = p_.denominator.time_stride;
+    s.denominator_head_stride = p_.denominator.head_stride;
+    s.row_scalar = row_scalar_;
+    s.sequences = p_.sequences;
+    s.heads = static_cast<int>(p_.heads);
+    s.segments = 1;
+    s.q_length = static_cast<int>(p_.q_length);
+    s.k_length = static_cast<int>(p_.k_length);
+    s.cu_seqlens_q = p_.cu_seqlens_q;
+    s.cu_seqlens_k = p_.cu_seqlens_k;
+    s.theta = p_.theta;
+    s.theta_per_head = p_.theta_per_head;
+    s.theta_from_length = p_.theta_from_length ? 1 : 0;
+    s.position = p_.position;
+    s.period = p_.period;
+    s.log_decay = p_.log_decay;
+    s.key_mask = p_.key_mask;
+    s.mask_batch_stride = p_.mask_batch_stride;
+    s.mask_time_stride = p_.mask_time_stride;
+    s.feature_map = p_.feature_map;
+    s.normalised = p_.normalizer == Normalizer::kSum ? 1 : 0;
+    s.eps = static_cast<float>(p_.eps);
+    s.dim = static_cast<int>(p_.dim);
+    s.value_dim = static_cast<int>(p_.value_dim);
+    return s;
+  }
+
+  std::int64_t features_of(Role role) const {
+    return role == Role::kForward || role == Role::kValueGradient ? p_.dim : p_.value_dim;
+  }
+
+  void set_cut(SweepParams& s, const Segments& segments) const {
+    s.segments = segments.count;
+    s.segment_tokens = segments.tokens;
+  }
+
+  // A sweep with a running state over rows and columns together.
+  SweepParams running(Role role, bool reversed) const {
+    SweepParams s = base(role);
+    set_cut(s, plan_.state_cut);
+    s.precise = role == Role::kForward && p_.state_kv_out != nullptr ? 1 : 0;
+    s.intra = s.inter = s.update = 1;
+    s.reversed = reversed ? 1 : 0;
+    const bool second = plan_.two_sided && reversed;
+    s.strict = second ? 1 : 0;
+    s.pass = pass_of(second ? 1 : 0);
+    return s;
+  }
+
+  void use_slots(SweepParams& s, float* slots, int count) const {
+    s.states = slots;
+    s.slots = count;
+    s.total_slot = count - 1;
+    const bool carried = s.states == key_slots_ ? p_.state_kv_in != nullptr : g_->d_state_kv_out != nullptr;
+    s.initial = s.segments > 1 || carried ? InitialState::kOfSegment : InitialState::kZero;
+  }
+
+  void launch(Role role, const SweepParams& s) {
+    launches_.add([&](cudaStream_t stream) {
+      return launch_role(role, p_.dtype, padded_features(features_of(role)), s, stream);
+    });
+  }
+
+  // The state of the keys before each segment of a running sweep.
+  void prefix_of_keys(bool reversed) {
+    SweepParams s = running(Role::kForward, reversed);
+    s.states = key_slots_;
+    s.slots = plan_.slots_keys;
+    if (s.segments > 1) sum_segments(Role::kForward, s);
+    if (s.segments == 1 && p_.state_kv_in == nullptr) return;
+    scan(s, false, p_.state_kv_in, p_.state_z_in, false);
+  }
+
+  void prefix_of_queries(bool reversed) {
+    SweepParams s = running(Role::kValueGradient, reversed);
+    s.states = query_slots_;
+    s.slots = plan_.slots_queries;
+    if (s.segments > 1) sum_segments(Role::kValueGradient, s);
+    if (s.segments == 1 && g_->d_state_kv_out == nullptr) return;
+    scan(s, true, g_->d_state_kv_out, g_->d_state_z_out, false);
+  }
+
+  void sum_segments(Role role, SweepParams s) {
+    s.intra = s.inter = 0;
+    s.update = 1;
+    s.initial = InitialState::kZero;
+    s.store = StoreState::kOfSegment;
+    launch(role, s);
+  }
+
+  void scan(const SweepParams& s, bool gradient, const float* kv, const float* z, bool total) {
+    const StateParams params{&s, kv, z, nullptr, nullptr, gradient, total};
+    launches_.add([&](cudaStream_t stream) { return launch_state_scan(params, stream); });
+  }
+
+  void export_state(const SweepParams& s, bool gradient, float* kv, float* z) {
+    const StateParams params{&s, nullptr, nullptr, kv, z, gradient, false};
+    launches_.add([&](cudaStream_t stream) { return launch_state_export(params, stream); });
+  }
+
+  // Full attention without decay: one sum over all keys (or queries) serves every row.
+  void sum_keys() {
+    SweepParams s = base(Role::kForward);
+    set_cut(s, plan_.sum_cut_keys);
+    s.frame = Frame::kColumns;
+    s.states = key_slots_;
+    s.slots = plan_.slots_keys;
+    sum_segments(Role::kForward, s);
+    scan(s, false, nullptr, nullptr, true);
+  }
+
+  void sum_queries() {
+    SweepParams s = base(Role::kValueGradient);
+    set_cut(s, plan_.sum_cut_queries);
+    s.frame = Frame::kColumns;
+    s.states = query_slots_;
+    s.slots = plan_.slots_queries;
+    sum_segments(Role::kValueGradient, s);
+    std::swap(s.q_length, s.k_length);  // the scan measures the side that was summed
+    std::swap(s.cu_seqlens_q, s.cu_seqlens_k);
+    scan(s, true, nullptr, nullptr, true);
+  }
+
+  void apply(Role role, const Segments& segments, float* slots, int count) {
+    SweepParams s = base(role);
+    set_cut(s, segments);
+    s.inter = 1;
+    s.frame = Frame::kRows;
+    s.states = slots;
+    s.slots = count;
+    s.total_slot = count - 1;
+    s.initial = InitialState::kTotal;
+    launch(role, s);
+  }
+
+  void sum_decay(const SweepParams& s) {
+    DecayParams d{};
+    d.sweep = &s;
+    d.query_parts = query_decay_;
+    d.key_parts = key_decay_;
+    d.sweeps = plan_.two_sided ? 2 : 1;
+    d.query_slices = d.key_slices = value_slices(p_.value_dim, p_.dim);
+    d.query_segments = d.key_segments = plan_.state_cut.count;
+    if (p_.state_kv_in != nullptr || g_->d_state_kv_out != nullptr) {
+      d.final_states = key_slots_;
+      d.gradient_states = query_slots_;
+      d.kv_in = p_.state_kv_in;
+      d.z_in = p_.state_z_in;
+      d.d_kv_out = g_->d_state_kv_out;
+      d.d_z_out = g_->d_state_z_out;
+      d.state_terms = state_decay_;
+    }
+    d.result = g_->d_log_decay;
+    launches_.add([&](cudaStream_t stream) { return launch_decay_gradient(d, stream); });
+  }
+
+  const Problem& p_;
+  const Gradients* g_;
+  Plan plan_;
+  Workspace workspace_;
+  Launches launches_;
+  float* key_slots_ = nullptr;
+  float* query_slots_ = nullptr;
+  float* row_scalar_ = nullptr;
+  double* query_decay_ = nullptr;
+  double* key_decay_ = nullptr;
+  double* state_decay_ = nullptr;
+};
+
+bool valid(const Problem& p) {
+  const bool shapes = p.dim > 0 && p.dim <= kMaxHeadDim && p.value_dim > 0 && p.value_dim <= kMaxHeadDim &&
+                      p.heads > 0 && p.sequences >= 0 && p.q_length >= 0 && p.k_length >= 0 &&
+                      p.q_length < (1LL << 30) && p.k_length < (1LL << 30);
+  const bool state = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
+  return shapes && p.dtype != DType::kFloat64 && (p.cu_seqlens_q == nullptr) == (p.cu_seqlens_k == nullptr) &&
+         (p.state_kv_in == nullptr) == (p.state_z_in == nullptr) &&
+         (p.state_kv_out == nullptr) == (p.state_z_out == nullptr) && (!state || p.causal) &&
+         (p.normalizer == Normalizer::kNone || p.denominator.data != nullptr || p.q_length == 0);
+}
+
+}  // namespace
+
+std::size_t fwd_workspace_bytes(const Problem& problem) {
+  return Passes(problem, nullptr, nullptr, nullptr).workspace_bytes();
+}
+
+std::size_t bwd_workspace_bytes(const Problem& problem, const Gradients& gradients) {
+  return Passes(problem, &gradients, nullptr, nullptr).workspace_bytes();
+}
+
+cudaError_t attention_fwd(const Problem& problem, void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
+  if (!valid(problem) || workspace_bytes < fwd_workspace_bytes(problem)) return cudaErrorInvalidValue;
+  if (problem.sequences == 0) return cudaSuccess;
+  Passes passes(problem, nullptr, workspace, stream);
+  passes.forward();
+  return passes.status();
+}
+
+cudaError_t attention_bwd(const Problem& problem, const Gradients& gradients, void* workspace,
+                          std::size_t workspace_bytes, cudaStream_t stream) {
+  if (!valid(problem) || workspace_bytes < bwd_workspace_bytes(problem, gradients)) return cudaErrorInvalidValue;
+  if (gradients.d_log_decay != nullptr && (problem.log_decay == nullptr || problem.sequences == 0)) {
+    const cudaError_t status =
+        cudaMemsetAsync(gradients.d_log_decay, 0, static_cast<std::size_t>(problem.heads) * sizeof(double), stream);
+    if (status != cudaSuccess) return status;
+  }
+  if (problem.sequences == 0) return cudaSuccess;
+  Passes passes(problem, &gradients, workspace, stream);
+  passes.backward();
+  return passes.status();
+}
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,95 @@
+// How a problem is cut into launches: padded dims, slices of value columns, segments of the sequence, workspace.
+//
+// Everything here is a function of shapes alone, so that results do not depend on the device.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/sweep_params.h"
+
+namespace cosformer::kernels::cuda {
+
+// The padded feature dim whose kernel serves `dim`, and the value columns that a block of it owns.
+constexpr int padded_features(std::int64_t dim) {
+  return dim <= 32 ? 32 : (dim <= 64 ? 64 : (dim <= 128 ? 128 : 256));
+}
+constexpr int value_slices(std::int64_t features_dim, std::int64_t values) {
+  const int width = padded_features(features_dim) == 32 || padded_features(features_dim) == 256 ? 32 : 64;
+  return static_cast<int>((values + width - 1) / width);
+}
+
+struct Segments {
+  int count = 1;
+  int tokens = kFrameBlock;
+};
+
+// Blocks that a launch should have: two for each of an H200's 132 multiprocessors.
+constexpr std::int64_t kWantedBlocks = 264;
+
+// Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
+inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
+  const std::int64_t padded = std::max<std::int64_t>((length + kFrameBlock - 1) / kFrameBlock, 1) * kFrameBlock;
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(blocks_per_segment, 1), 1, std::max<std::int64_t>(padded / least, 1));
+  const std::int64_t tokens = ((padded + parts - 1) / parts + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
+  return {static_cast<int>((padded + tokens - 1) / tokens), static_cast<int>(tokens)};
+}
+
+// Hands out pieces of the workspace; without memory it only counts.
+class Workspace {
+ public:
+  explicit Workspace(void* memory) : memory_(static_cast<char*>(memory)) {}
+  template <class T>
+  T* take(std::int64_t count) {
+    const std::size_t begin = used_;
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 255) / 256 * 256;
+    return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + begin);
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  char* memory_;
+  std::size_t used_ = 0;
+};
+
+struct Plan {
+  bool two_sided = false;  // full attention with a decay: a scan from each side
+  bool scans = false;      // causal or two-sided
+  std::int64_t longest = 0;
+  Segments state_cut;  // of the sweeps with a running state, and of the sums that start their segments
+  Segments sum_cut_keys, sum_cut_queries;      // full attention: of the sums over all keys, all queries
+  Segments apply_cut_queries, apply_cut_keys;  // and of the rows that use them
+  int slots_keys = 0, slots_queries = 0;
+  std::int64_t slot_floats = 0;
+  std::int64_t query_rows = 0;
+  bool state_slots = false;  // the forward's running sweep starts from or ends in a slot
+};
+
+inline Plan make_plan(const Problem& p) {
+  Plan plan;
+  plan.two_sided = !p.causal && p.log_decay != nullptr;
+  plan.scans = p.causal || plan.two_sided;
+  plan.longest = std::max(p.q_length, p.k_length);
+  plan.slot_floats = 2 * p.dim * (p.value_dim + 1);
+  plan.query_rows = p.cu_seqlens_q == nullptr ? p.sequences * p.q_length : p.total_q;
+  const std::int64_t heads = p.sequences * p.heads;
+  const std::int64_t blocks = heads * std::min(value_slices(p.dim, p.value_dim), value_slices(p.value_dim, p.dim));
+  if (plan.scans) {
+    plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
+    plan.slots_keys = plan.slots_queries = plan.state_cut.count + 1;
+  } else {
+    plan.sum_cut_keys = cut(p.k_length, blocks, 2 * kWantedBlocks, 512);
+    plan.sum_cut_queries = cut(p.q_length, blocks, 2 * kWantedBlocks, 512);
+    plan.apply_cut_queries = cut(p.q_length, blocks, 4 * kWantedBlocks, 512);
+    plan.apply_cut_keys = cut(p.k_length, blocks, 4 * kWantedBlocks, 512);
+    plan.slots_keys = plan.sum_cut_keys.count + 1;
+    plan.slots_queries = plan.sum_cut_queries.count + 1;
+  }
+  plan.state_slots = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
+  return plan;
+}
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,208 @@
+#include "kernels/cuda/states.h"
+
+#include "kernels/cuda/numbers.cuh"
+
+namespace cosformer::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+struct StateKernelParams {
+  SweepParams sweep;
+  const float* kv;
+  const float* z;
+  float* kv_out;
+  float* z_out;
+  bool gradient;
+  bool total;
+};
+
+__device__ int frame_length_of(const SweepParams& p, const SequenceExtent& extent) {
+  // Sums of columns alone: keys for the forward's state, queries for its gradient; the caller swaps the lengths.
+  return p.frame == Frame::kBoth ? max(extent.q_length, extent.k_length) : extent.k_length;
+}
+
+// The two parts of element e of a slot, kv first and then z.
+struct Pair {
+  std::int64_t cosine, sine;
+};
+__device__ Pair pair_of(const SweepParams& p, std::int64_t element) {
+  const std::int64_t matrix = static_cast<std::int64_t>(p.dim) * p.value_dim;
+  if (element < matrix) return {element, element + matrix};
+  return {matrix + element, matrix + element + p.dim};
+}
+
+struct Carried {
+  const float *cosine, *sine;
+};
+__device__ Carried carried_pair(const SweepParams& p, const float* kv, const float* z, std::int64_t head_index,
+                                std::int64_t element) {
+  const std::int64_t matrix = static_cast<std::int64_t>(p.dim) * p.value_dim;
+  if (element < matrix) {
+    const float* base = kv + head_index * 2 * matrix + element;
+    return {base, base + matrix};
+  }
+  const float* base = z + head_index * 2 * p.dim + (element - matrix);
+  return {base, base + p.dim};
+}
+
+__global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_constant__ StateKernelParams params) {
+  const SweepParams& p = params.sweep;
+  const std::int64_t head_index = blockIdx.x;
+  const std::int64_t sequence = head_index / p.heads;
+  const int head = static_cast<int>(head_index % p.heads);
+  const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
+  const std::int64_t element = static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+  if (element >= pairs) return;
+  const SequenceExtent extent = extent_of(p, sequence);
+  const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
+  const int length = frame_length_of(p, extent);
+  const int padded = (length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
+  const int begin = p.reversed ? padded - length : 0, end = begin + length;
+
+  float c = 0.0F, s = 0.0F;
+  if (params.kv != nullptr) {
+    const float factor = params.gradient ? decay_of(log_decay, -1.0F) : 1.0F;
+    const Carried from = carried_pair(p, params.kv, params.z, head_index, element);
+    c = factor * *from.cosine;
+    s = factor * *from.sine;
+  }
+  const Pair at = pair_of(p, element);
+  float* slot = p.states + head_index * p.slots * 2 * pairs;
+  int tokens = -1;
+  float decay = 1.0F;
+  for (int segment = 0; segment < p.segments; ++segment, slot += 2 * pairs) {
+    const bool sums = segment + 1 < p.segments || params.total;
+    const float sum_c = sums ? slot[at.cosine] : 0.0F, sum_s = sums ? slot[at.sine] : 0.0F;
+    slot[at.cosine] = c;
+    slot[at.sine] = s;
+    const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
+    const int now = max(last - first, 0);
+    if (now != tokens) {
+      tokens = now;
+      decay = decay_of(log_decay, tokens);
+    }
+    c = decay * c + sum_c;
+    s = decay * s + sum_s;
+  }
+  if (params.total) {
+    slot[at.cosine] = c;
+    slot[at.sine] = s;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) state_export_kernel(const __grid_constant__ StateKernelParams params) {
+  const SweepParams& p = params.sweep;
+  const std::int64_t head_index = blockIdx.x;
+  const int head = static_cast<int>(head_index % p.heads);
+  const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
+  const std::int64_t element = static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+  if (element >= pairs) return;
+  const float factor = params.gradient && p.log_decay != nullptr ? decay_of(p.log_decay[head], 1.0F) : 1.0F;
+  const Pair at = pair_of(p, element);
+  const float* slot = p.states + (head_index * p.slots + p.total_slot) * 2 * pairs;
+  const Carried to = carried_pair(p, params.kv_out, params.z_out, head_index, element);
+  *const_cast<float*>(to.cosine) = factor * slot[at.cosine];
+  *const_cast<float*>(to.sine) = factor * slot[at.sine];
+}
+
+__device__ double block_sum(double x) {
+  __shared__ double sums[kThreads];
+  sums[threadIdx.x] = x;
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  return sums[0];
+}
+
+struct DecayKernelParams {
+  SweepParams sweep;
+  DecayParams decay;
+};
+
+// (T − 1)·<S_out, dS_out> + <S_in, dS_in>: the state as one more key at −1, its gradient as one more query at T − 1.
+__global__ void __launch_bounds__(kThreads) decay_state_kernel(const __grid_constant__ DecayKernelParams params) {
+  const SweepParams& p = params.sweep;
+  const DecayParams& d = params.decay;
+  const std::int64_t head_index = blockIdx.x;
+  const std::int64_t sequence = head_index / p.heads;
+  const int head = static_cast<int>(head_index % p.heads);
+  const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
+  const SequenceExtent extent = extent_of(p, sequence);
+  const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
+  const int length = frame_length_of(p, extent);
+  const double back = decay_of(log_decay, 1.0F);
+  const std::int64_t slot = (head_index * p.slots + p.total_slot) * 2 * pairs;
+  double sum = 0.0;
+  for (std::int64_t element = threadIdx.x; element < pairs; element += kThreads) {
+    const Pair at = pair_of(p, element);
+    if (d.d_kv_out != nullptr) {
+      const Carried other = carried_pair(p, d.d_kv_out, d.d_z_out, head_index, element);
+      sum += (length - 1.0) * (static_cast<double>(d.final_states[slot + at.cosine]) * *other.cosine +
+                               static_cast<double>(d.final_states[slot + at.sine]) * *other.sine);
+    }
+    if (d.kv_in != nullptr) {
+      const Carried other = carried_pair(p, d.kv_in, d.z_in, head_index, element);
+      sum += back * (static_cast<double>(d.gradient_states[slot + at.cosine]) * *other.cosine +
+                     static_cast<double>(d.gradient_states[slot + at.sine]) * *other.sine);
+    }
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) d.state_terms[head_index] = sum;
+}
+
+__device__ double sum_parts(const double* parts, std::int64_t rows, int heads, int slices, int head) {
+  double sum = 0.0;
+  for (std::int64_t i = threadIdx.x; i < rows * slices; i += kThreads) {
+    sum += parts[(i / slices * heads + head) * slices + i % slices];
+  }
+  return sum;
+}
+
+__global__ void __launch_bounds__(kThreads) decay_sum_kernel(const __grid_constant__ DecayKernelParams params) {
+  const SweepParams& p = params.sweep;
+  const DecayParams& d = params.decay;
+  const int head = blockIdx.x;
+  double sum = sum_parts(d.query_parts, d.sweeps * p.sequences * d.query_segments, p.heads, d.query_slices, head) +
+               sum_parts(d.key_parts, d.sweeps * p.sequences * d.key_segments, p.heads, d.key_slices, head);
+  if (d.state_terms != nullptr) sum += sum_parts(d.state_terms, p.sequences, p.heads, 1, head);
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) d.result[head] = sum;
+}
+
+StateKernelParams kernel_params(const StateParams& params) {
+  return {*params.sweep, params.kv, params.z, params.kv_out, params.z_out, params.gradient, params.total};
+}
+
+dim3 pair_grid(const SweepParams& p) {
+  const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
+  return dim3(static_cast<unsigned>(p.sequences * p.heads), static_cast<unsigned>((pairs + kThreads - 1) / kThreads));
+}
+
+}  // namespace
+
+cudaError_t launch_state_scan(const StateParams& params, cudaStream_t stream) {
+  state_scan_kernel<<<pair_grid(*params.sweep), kThreads, 0, stream>>>(kernel_params(params));
+  return cudaGetLastError();
+}
+
+cudaError_t launch_state_export(const StateParams& params, cudaStream_t stream) {
+  state_export_kernel<<<pair_grid(*params.sweep), kThreads, 0, stream>>>(kernel_params(params));
+  return cudaGetLastError();
+}
+
+cudaError_t launch_decay_gradient(const DecayParams& params, cudaStream_t stream) {
+  const DecayKernelParams kernel{*params.sweep, params};
+  const SweepParams& p = *params.sweep;
+  if (params.state_terms != nullptr) {
+    decay_state_kernel<<<static_cast<unsigned>(p.sequences * p.heads), kThreads, 0, stream>>>(kernel);
+    const cudaError_t status = cudaGetLastError();
+    if (status != cudaSuccess) return status;
+  }
+  decay_sum_kernel<<<static_cast<unsigned>(p.heads), kThreads, 0, stream>>>(kernel);
+  return cudaGetLastError();
+}
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,222 @@
+// The sweep's outer loop, its output rows, and its launch.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/sweep_chunk.cuh"
+
+namespace cosformer::kernels::cuda {
+
+// Turns the accumulators of this warp's rows into results and writes them, through shared memory for whole sectors.
+template <class Config>
+__device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int position, float (&out)[C::kOutTiles + 1][4]) {
+  const int first_row = row_warp * 16;
+  const int first_column = column_warp * C::kOutColumns;
+  Io* const destination = static_cast<Io*>(p.destination) + extent.batch * p.destination_batch_stride +
+                          rows.begin * p.destination_time_stride + head * p.destination_head_stride + first_value +
+                          first_column;
+  const int columns_left = p.destination_columns - first_value - first_column;
+
+  float scale[2] = {1.0F, 1.0F};
+  float divisor[2] = {1.0F, 1.0F};
+  float before[2] = {1.0F, 1.0F};  // what the first of two passes divided by
+  bool present[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = first_row + g + 8 * i;
+    const int token = rows.token_at(position + row);
+    present[i] = rows.has(token);
+    if constexpr (kRole == Role::kForward) {
+      float sum = __shfl_sync(0xffffffffU, out[C::kOutTiles][2 * i], g * 4);
+      if (p.normalised && present[i]) {
+        if (p.pass == SweepPass::kSecondOfTwo) {
+          const float first = p.row_scalar[row_scalar_at(token)];
+          before[i] = fmaxf(fabsf(first), p.eps);
+          sum += first;
+        }
+        const bool writes = t == 0 && column_warp == 0 && slice == 0;
+        if (p.pass == SweepPass::kFirstOfTwo) {
+          if (writes) p.row_scalar[row_scalar_at(token)] = sum;
+          divisor[i] = fmaxf(fabsf(sum), p.eps);
+        } else {
+          if (writes) p.denominator[denominator_at(token)] = sum;
+          divisor[i] = fmaxf(sum, p.eps);
+        }
+        scale[i] = 1.0F / divisor[i];
+      }
+    }
+    if constexpr (kRole == Role::kQueryGradient) scale[i] = array(C::kRowInverse)[row];
+    if constexpr (kRole == Role::kKeyGradient) present[i] = key_present(token);
+  }
+  Io* staged;
+  if constexpr (C::kColumnWarps > 1) {
+    staged = reinterpret_cast<Io*>(shared + C::kOutStage + warp * C::kOutStageWarp);
+  } else {
+    staged = reinterpret_cast<Io*>(tile(stage, C::kX) + first_row * C::kFeaturePitch);  // read by this warp alone
+    __syncwarp();
+  }
+  // What the first of two passes left in the destination.
+  const auto earlier = [&](int i, int column) {
+    const int token = rows.token_at(position + first_row + g + 8 * i);
+    return present[i] && column < columns_left
+               ? to_float(destination[token * p.destination_time_stride + column]) * before[i]
+               : 0.0F;
+  };
+  const auto stage_rows = [&](auto finished) {
+#pragma unroll
+    for (int n = 0; n < C::kOutTiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        float2 value = finished(n, i);
+        if (!present[i]) value = {0.0F, 0.0F};
+        store_io_pair(staged + (g + 8 * i) * C::kOutPitch + n * 8 + 2 * t, value);
+      }
+  };
+  const auto scaled = [&](int n, int i) {
+    if constexpr (C::kWide && kRole == Role::kForward) {  // a division rounds once
+      return make_float2(out[n][2 * i] / divisor[i], out[n][2 * i + 1] / divisor[i]);
+    }
+    return make_float2(out[n][2 * i] * scale[i], out[n][2 * i + 1] * scale[i]);
+  };
+  const bool second = p.pass == SweepPass::kSecondOfTwo;
+  if constexpr (C::kOwn) {
+    const Operand* own = tile(stage, C::kOwnTile) + (first_row + g) * C::kValuePitch + first_column + 2 * t;
+    const auto with_slope = [&](auto slope) {
+      return [&, slope](int n, int i) {
+        const float2 raw = load_pair(own + 8 * i * C::kValuePitch + n * 8);
+        float2 value = scaled(n, i);
+        value.x *= slope(raw.x);
+        value.y *= slope(raw.y);
+        if (second) {
+          value.x += earlier(i, n * 8 + 2 * t);
+          value.y += earlier(i, n * 8 + 2 * t + 1);
+        }
+        return value;
+      };
+    };
+    if (p.feature_map == FeatureMap::kRelu) {
+      stage_rows(with_slope([](float x) { return x > 0.0F ? 1.0F : 0.0F; }));
+    } else {
+      stage_rows(with_slope([&](float x) { return map_derivative(p.feature_map, x); }));
+    }
+  } else {
+    if (second) {
+#pragma unroll
+      for (int n = 0; n < C::kOutTiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[n][i] += earlier(i / 2, n * 8 + 2 * t + i % 2);
+    }
+    stage_rows(scaled);
+  }
+  __syncwarp();
+  constexpr int kPieces = C::kOutColumns / kPieceElements<Io>;
+#pragma unroll
+  for (int index = 0; index < 16 * kPieces; index += 32) {
+    const int row = (index + lane) / kPieces, column = (index + lane) % kPieces * kPieceElements<Io>;
+    const int token = rows.token_at(position + first_row + row);
+    if (16 * kPieces % 32 != 0 && index + lane >= 16 * kPieces) continue;
+    if (!rows.has(token) || column >= columns_left) continue;
+    const Io* from = staged + row * C::kOutPitch + column;
+    Io* to = destination + token * p.destination_time_stride + column;
+    if (p.destination_aligned) {
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    } else {
+      for (int i = 0; i < kPieceElements<Io> && column + i < columns_left; ++i) to[i] = from[i];
+    }
+  }
+}
+
+template <class Config>
+__device__ __forceinline__ void Sweep<Config>::run() {
+  locate();
+  const int segment_begin = segment * p.segment_tokens;
+  int position = max(segment_begin, lead / kChunk * kChunk);
+  int end = min(segment_begin + p.segment_tokens, padded);
+  if (!p.reversed) end = min(end, (frame_length + kChunk - 1) / kChunk * kChunk);
+  const bool last_segment = segment_begin < padded ? segment_begin + p.segment_tokens >= padded : segment == 0 && padded == 0;
+  double decay_sum = 0.0;
+
+  load_state();
+  if (position < end) {
+    publish_state();
+    fetch(0, position);
+    if (p.intra) build_distances();
+  }
+  int first = -1, last = -1, stage = 0;
+  for (; position < end; position += kChunk) {
+    const bool runs = p.intra || p.update;
+    if (runs) {
+      const int chunk_first = max(lead - position, 0);
+      const int chunk_last = p.reversed ? kChunk : min(kChunk, frame_length - position);
+      if (chunk_first != first || chunk_last != last) {
+        first = chunk_first;
+        last = chunk_last;
+        build_powers(first, last);
+      }
+    }
+    build_angles(position, runs);
+    finish(stage, position);
+    __syncthreads();
+    if (position + kChunk < end) fetch((stage + 1) % C::kStages, position + kChunk);
+    compute(stage, position, decay_sum);
+    float extra[2][2];
+    const bool sums_extra = C::kExtraFeature && p.update && warp < C::kValues / 16;
+    if (sums_extra) extra_feature_sum(stage, extra);
+    const float decay = arrays[C::kChunkDecay];
+    __syncthreads();
+    if (p.update) publish_state();
+    if constexpr (C::kExtraFeature) {
+      if (sums_extra) {
+#pragma unroll
+        for (int n = 0; n < 2; ++n)
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            const float sine_sum = __shfl_down_sync(0xffffffffU, extra[n][i], 4);
+            if (g == 0) {
+              float* cosine = arrays + C::kExtraState + warp * 16 + n * 8 + 2 * t + i;
+              float* sine = cosine + C::kValues;
+              *cosine = decay * *cosine + extra[n][i];
+              *sine = decay * *sine + sine_sum;
+            }
+          }
+      }
+    }
+    stage = (stage + 1) % C::kStages;
+  }
+  __syncthreads();
+  if (p.store == StoreState::kOfSegment) store_state(segment);
+  if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+  if (C::kOwn && p.decay_gradient != nullptr) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) decay_sum += __shfl_xor_sync(0xffffffffU, decay_sum, offset);
+    double* sums = reinterpret_cast<double*>(shared);
+    if (lane == 0) sums[warp] = decay_sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (int i = 1; i < C::kWarps; ++i) decay_sum += sums[i];
+      p.decay_gradient[blockIdx.x] = decay_sum;
+    }
+  }
+}
+
+template <class Config>
+__global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)
+    sweep_kernel(const __grid_constant__ SweepParams params) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  Sweep<Config>(params, shared).run();
+}
+
+template <class Io, int kFeatures, Role kRole>
+cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream) {
+  using Config = TileConfig<Io, kFeatures, kRole>;
+  const auto kernel = sweep_kernel<Config>;
+  const cudaError_t status =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
+  if (status != cudaSuccess) return status;
+  const std::int64_t blocks = params.sequences * params.segments * params.heads * params.slices;
+  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
+  kernel<<<static_cast<unsigned>(blocks), Config::kThreads, Config::kSharedBytes, stream>>>(params);
+  return cudaGetLastError();
+}
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,102 @@
+// Tile sizes of the sweep kernel, one row per padded feature dim and kind of number.
+//
+// kChunk tokens are handled at once, 16 rows to a warp; kValues columns of the values belong to one block. The state of
+// 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers. Eight
+// warps and two blocks to a multiprocessor hide the latency of shared memory and matrix unit; scores are computed twice for
+// that where a chunk has only four groups of rows. float32 operands take twice the shared memory: smaller chunks, no second stage.
+#pragma once
+
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/sweep_params.h"
+
+namespace cosformer::kernels::cuda {
+
+template <class Io>
+struct EngineOf;
+template <>
+struct EngineOf<__nv_bfloat16> {
+  using type = Bf16Engine;
+};
+template <>
+struct EngineOf<__half> {
+  using type = Tf32Engine<1>;
+};
+template <>
+struct EngineOf<float> {
+  using type = Tf32Engine<6>;
+};
+
+constexpr int values_of(int features) { return features == 32 || features == 256 ? 32 : 64; }
+constexpr int warps_of(int features) { return features == 32 ? 4 : 8; }
+constexpr int chunk_of(int features, bool wide) { return features == 32 || (wide && features >= 128) ? 32 : 64; }
+
+template <class Io_, int kFeatures_, Role kRole_>
+struct TileConfig {
+  using Io = Io_;
+  using Engine = typename EngineOf<Io>::type;
+  using Operand = typename Engine::Operand;
+  static constexpr Role kRole = kRole_;
+  static constexpr int kFeatures = kFeatures_;
+  static constexpr bool kWide = sizeof(Operand) == 4;
+  static constexpr bool kAsync = !kWide;
+  static constexpr int kValues = values_of(kFeatures);
+  static constexpr int kWarps = warps_of(kFeatures);
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kChunk = chunk_of(kFeatures, kWide);
+  static constexpr int kStages = kAsync ? 2 : 1;
+  static constexpr int kRowWarps = kChunk / 16;
+  static constexpr int kColumnWarps = kWarps / kRowWarps;
+  // The state: 16·kStateTiles features of every warp, whose values are cut kStateSplit times where warps outnumber features.
+  static constexpr int kStateSplit = kWarps * 16 > kFeatures ? kWarps * 16 / kFeatures : 1;
+  static constexpr int kStateTiles = kFeatures * kStateSplit / 16 / kWarps;
+  static constexpr int kMinBlocks = kWide ? 1 : (kFeatures == 32 ? 4 : (kFeatures == 64 ? 2 : 1));
+
+  static constexpr bool kRowsAreQueries = kRole == Role::kForward || kRole == Role::kQueryGradient;
+  static constexpr bool kExtraColumn = kRole == Role::kForward || kRole == Role::kValueGradient;
+  static constexpr bool kExtraFeature = kRole == Role::kQueryGradient || kRole == Role::kKeyGradient;
+  static constexpr bool kValueTransposed = kExtraFeature;  // features are the value dim's, values the key dim's
+  static constexpr bool kOwn = kExtraFeature;
+  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync;
+
+  static constexpr int kDepth = Engine::kDepth;
+  static constexpr int kFeaturePitch = kFeatures + Engine::kPad;
+  static constexpr int kValuePitch = kValues + Engine::kPad;
+  static constexpr int kStatePitch = kValues + (kExtraColumn || !kWide ? Engine::kStatePad : Engine::kPad);
+  static constexpr int kValueTiles = kValues / 8;
+  static constexpr int kSplitTiles = kValueTiles / kStateSplit;
+  static constexpr int kStateColumns = kSplitTiles + (kExtraColumn ? 1 : 0);
+  static constexpr int kOutTiles = kValueTiles / kColumnWarps;
+  static constexpr int kOutColumns = kOutTiles * 8;
+
+  // Shared memory, in bytes.
+  static constexpr int kFeatureTile = kChunk * kFeaturePitch * int(sizeof(Operand));
+  static constexpr int kValueTile = kChunk * kValuePitch * int(sizeof(Operand));
+  static constexpr int kX = 0;
+  static constexpr int kY = kX + kFeatureTile;
+  static constexpr int kZ = kY + kFeatureTile;
+  static constexpr int kOwnTile = kZ + kValueTile;
+  static constexpr int kPriorTile = kOwnTile + (kOwn ? kValueTile : 0);
+  static constexpr int kStageBytes = kPriorTile + (kPrior ? kFeatureTile : 0);
+  static constexpr int kState = kStages * kStageBytes;
+  static constexpr int kStatePart = kFeatures * kStatePitch;  // elements
+  static constexpr int kOutPitch = kOutColumns + 16 / int(sizeof(Io));
+  static constexpr int kOutStage = kState + 2 * kStatePart * int(sizeof(Operand));
+  static constexpr int kOutStageWarp = 16 * kOutPitch * int(sizeof(Io));
+  static constexpr int kScalars = kOutStage + (kColumnWarps > 1 ? kWarps * kOutStageWarp : 0);
+  // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in either;
+  // the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
+  enum Array {
+    kRowPower, kSumPower, kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse,
+    kRawDenominator, kRawDenominator2, kRawError, kRawError2, kWeights, kArrays
+  };
+  static constexpr int kDistance = kArrays * kChunk;  // in floats from kScalars
+  static constexpr int kDistanceSize = 2 * kChunk + 2;
+  static constexpr int kExtraState = kDistance + 2 * kDistanceSize;
+  static constexpr int kChunkDecay = kExtraState + 2 * kValues;
+  static constexpr int kPointers = kChunkDecay + 2;
+  enum Pointer { kXRows, kYRows, kZRows, kOwnRows, kPriorRows, kPointerCount };
+  static constexpr int kSharedBytes = kScalars + (kPointers + 2 * kPointerCount) * 4;
+  static_assert(kPointers % 2 == 0 && kExtraState % 2 == 0 && kDistance % 2 == 0);
+};
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,367 @@
+#include "attention_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "device_memory.h"
+#include "kernels/cuda/attention.h"
+#include "kernels/feature_map.h"
+
+namespace cosformer::kernels::cuda::testing {
+namespace {
+
+__device__ std::uint32_t mix(std::uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
+template <class T>
+__global__ void fill_normal(T* data, std::int64_t count, std::uint64_t seed) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < count; i += stride) {
+    const float u = (static_cast<float>(mix(seed + 2 * i)) + 0.5F) * 0x1p-32F;
+    const float w = static_cast<float>(mix(seed + 2 * i + 1)) * 0x1p-32F;
+    data[i] = static_cast<T>(sqrtf(-2.0F * logf(u)) * cospif(2.0F * w));
+  }
+}
+
+struct Shape {
+  const char* name;
+  DType dtype;
+  std::int64_t batch, length, heads, dim;
+  bool causal, decay, packed;
+};
+
+constexpr DType kBf16 = DType::kBFloat16;
+const Shape kShapes[] = {
+    {"causal-64-1k", kBf16, 64, 1024, 16, 64, true, false, false},
+    {"causal-64-4k", kBf16, 16, 4096, 16, 64, true, false, false},
+    {"causal-64-16k", kBf16, 4, 16384, 16, 64, true, false, false},
+    {"causal-64-64k", kBf16, 1, 65536, 16, 64, true, false, false},
+    {"causal-decay-64-1k", kBf16, 64, 1024, 16, 64, true, true, false},
+    {"causal-decay-64-64k", kBf16, 1, 65536, 16, 64, true, true, false},
+    {"full-64-1k", kBf16, 64, 1024, 16, 64, false, false, false},
+    {"full-64-64k", kBf16, 1, 65536, 16, 64, false, false, false},
+    {"full-decay-64-4k", kBf16, 16, 4096, 16, 64, false, true, false},
+    {"causal-128-4k", kBf16, 16, 4096, 8, 128, true, false, false},
+    {"causal-128-64k", kBf16, 1, 65536, 8, 128, true, false, false},
+    {"few-64-4k", kBf16, 32, 4096, 8, 64, true, false, false},
+    {"few-64-128k", kBf16, 1, 131072, 8, 64, true, false, false},
+    {"fp16-causal-64-4k", DType::kFloat16, 16, 4096, 16, 64, true, false, false},
+    {"fp32-causal-64-4k", DType::kFloat32, 16, 4096, 16, 64, true, false, false},
+    {"fp32-full-64-4k", DType::kFloat32, 16, 4096, 16, 64, false, false, false},
+    {"packed-64-4k", kBf16, 16, 4096, 16, 64, true, false, true},
+};
+
+DeviceMemory random_tensor(DType dtype, std::int64_t count, std::uint64_t seed) {
+  DeviceMemory memory(static_cast<std::size_t>(count) * size_of(dtype));
+  if (dtype == DType::kBFloat16) fill_normal<<<1024, 256>>>(memory.data<__nv_bfloat16>(), count, seed);
+  if (dtype == DType::kFloat16) fill_normal<<<1024, 256>>>(memory.data<__half>(), count, seed);
+  if (dtype == DType::kFloat32) fill_normal<<<1024, 256>>>(memory.data<float>(), count, seed);
+  check(cudaGetLastError(), "fill_normal");
+  return memory;
+}
+
+// Median milliseconds of one call, each timed by events after a warm-up.
+double median_ms(const std::function<void(cudaStream_t)>& call, int repeats) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  std::vector<cudaEvent_t> events(static_cast<std::size_t>(repeats) + 1);
+  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
+  for (int i = 0; i < 3; ++i) call(stream);
+  for (int i = 0; i < repeats; ++i) {
+    check(cudaEventRecord(events[static_cast<std::size_t>(i)], stream), "cudaEventRecord");
+    call(stream);
+  }
+  check(cudaEventRecord(events.back(), stream), "cudaEventRecord");
+  check(cudaStreamSynchronize(stream), "timed calls");
+  std::vector<float> times(static_cast<std::size_t>(repeats));
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    check(cudaEventElapsedTime(&times[i], events[i], events[i + 1]), "cudaEventElapsedTime");
+  }
+  for (cudaEvent_t event : events) cudaEventDestroy(event);
+  cudaStreamDestroy(stream);
+  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
+  return times[static_cast<std::size_t>(repeats / 2)];
+}
+
+// Copy bandwidth in bytes per millisecond, read and written bytes counted.
+double copy_rate() {
+  const std::size_t bytes = std::size_t{1} << 30;
+  const DeviceMemory from(bytes), to(bytes);
+  const double ms = median_ms(
+      [&](cudaStream_t stream) {
+        check(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+      },
+      15);
+  return 2.0 * static_cast<double>(bytes) / ms;
+}
+
+// One head of one row of the batch on the host.
+class Head {
+ public:
+  Head(const Shape& shape, const DeviceMemory& tensor, std::int64_t batch, std::int64_t head)
+      : length_(shape.length), dim_(shape.dim), values_(static_cast<std::size_t>(shape.length * shape.dim)) {
+    const std::size_t element = size_of(shape.dtype);
+    std::vector<std::uint8_t> raw(values_.size() * element);
+    const auto row = static_cast<std::size_t>(dim_) * element;
+    const auto* from = tensor.data<std::uint8_t>() + static_cast<std::size_t>((batch * shape.length * shape.heads + head) * dim_) * element;
+    check(cudaMemcpy2D(raw.data(), row, from, row * static_cast<std::size_t>(shape.heads), row,
+                       static_cast<std::size_t>(length_), cudaMemcpyDeviceToHost),
+          "cudaMemcpy2D");
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (shape.dtype == DType::kFloat32) values_[i] = reinterpret_cast<const float*>(raw.data())[i];
+      if (shape.dtype == DType::kBFloat16) values_[i] = to_float(reinterpret_cast<const BFloat16*>(raw.data())[i]);
+      if (shape.dtype == DType::kFloat16) values_[i] = to_float(reinterpret_cast<const Float16*>(raw.data())[i]);
+    }
+  }
+  const double* row(std::int64_t t) const { return values_.data() + t * dim_; }
+
+ private:
+  std::int64_t length_, dim_;
+  std::vector<double> values_;
+};
+
+// Rows of one head by the definition in double, compared with what the kernels gave.
+class RowOracle {
+ public:
+  RowOracle(const Shape& shape, double theta, double log_decay, const Head& q, const Head& k, const Head& v,
+            const Head& dout)
+      : s_(shape), theta_(theta), log_decay_(log_decay), q_(q), k_(k), v_(v), dout_(dout) {}
+
+  std::vector<double> out(std::int64_t i, double* sum = nullptr) const {
+    std::vector<double> result(static_cast<std::size_t>(s_.dim), 0.0);
+    double total = 0;
+    each_key(i, [&](std::int64_t j, double c) {
+      double w = 0;
+      for (std::int64_t d = 0; d < s_.dim; ++d) w += relu(q_.row(i)[d]) * relu(k_.row(j)[d]);
+      w *= c;
+      total += w;
+      for (std::int64_t d = 0; d < s_.dim; ++d) result[static_cast<std::size_t>(d)] += w * v_.row(j)[d];
+    });
+    for (double& x : result) x /= std::max(total, 1e-6);
+    if (sum != nullptr) *sum = total;
+    return result;
+  }
+
+  std::vector<double> query_gradient(std::int64_t i) const {
+    std::vector<double> result(static_cast<std::size_t>(s_.dim), 0.0);
+    double total = 0;
+    const std::vector<double> o = out(i, &total);
+    double e = 0;
+    for (std::int64_t d = 0; d < s_.dim; ++d) e -= dout_.row(i)[d] * o[static_cast<std::size_t>(d)];
+    each_key(i, [&](std::int64_t j, double c) {
+      double dw = e;
+      for (std::int64_t d = 0; d < s_.dim; ++d) dw += dout_.row(i)[d] * v_.row(j)[d];
+      dw *= c / total;
+      for (std::int64_t d = 0; d < s_.dim; ++d) result[static_cast<std::size_t>(d)] += dw * relu(k_.row(j)[d]);
+    });
+    for (std::int64_t d = 0; d < s_.dim; ++d) {
+      if (q_.row(i)[d] <= 0) result[static_cast<std::size_t>(d)] = 0;
+    }
+    return result;
+  }
+
+  // dk and dv of key j; causal only, since every later query is needed.
+  void key_gradients(std::int64_t j, std::vector<double>& dk, std::vector<double>& dv) const {
+    dk.assign(static_cast<std::size_t>(s_.dim), 0.0);
+    dv.assign(static_cast<std::size_t>(s_.dim), 0.0);
+    for (std::int64_t i = j; i < s_.length; ++i) {
+      double total = 0;
+      const std::vector<double> o = out(i, &total);
+      double w = 0, dw = 0;
+      for (std::int64_t d = 0; d < s_.dim; ++d) {
+        w += relu(q_.row(i)[d]) * relu(k_.row(j)[d]);
+        dw += dout_.row(i)[d] * (v_.row(j)[d] - o[static_cast<std::size_t>(d)]);
+      }
+      const double c = weight(i - j) / total;
+      for (std::int64_t d = 0; d < s_.dim; ++d) {
+        dk[static_cast<std::size_t>(d)] += c * dw * relu(q_.row(i)[d]);
+        dv[static_cast<std::size_t>(d)] += c * w * dout_.row(i)[d];
+      }
+    }
+    for (std::int64_t d = 0; d < s_.dim; ++d) {
+      if (k_.row(j)[d] <= 0) dk[static_cast<std::size_t>(d)] = 0;
+    }
+  }
+
+ private:
+  static double relu(double x) { return x > 0 ? x : 0; }
+  double weight(std::int64_t distance) const {
+    const double n = std::abs(static_cast<double>(distance));
+    return std::cos(theta_ * n) * std::exp(log_decay_ * n);
+  }
+  template <class Visit>
+  void each_key(std::int64_t i, Visit visit) const {
+    const std::int64_t end = s_.causal ? i + 1 : s_.length;
+    for (std::int64_t j = 0; j < end; ++j) visit(j, weight(i - j));
+  }
+
+  const Shape& s_;
+  double theta_, log_decay_;
+  const Head &q_, &k_, &v_, &dout_;
+};
+
+// Norm of the difference over norm of the oracle, over the rows seen.
+struct RelativeError {
+  double difference = 0, norm = 0;
+  void add(const std::vector<double>& exact, const double* got) {
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      difference += (exact[i] - got[i]) * (exact[i] - got[i]);
+      norm += exact[i] * exact[i];
+    }
+  }
+  double value() const { return std::sqrt(difference / std::max(norm, 1e-300)); }
+};
+
+void bench_shape(const Shape& s, double rate) {
+  const std::int64_t count = s.batch * s.length * s.heads * s.dim;
+  const DeviceMemory q = random_tensor(s.dtype, count, 1), k = random_tensor(s.dtype, count, 1ULL << 40),
+                     v = random_tensor(s.dtype, count, 2ULL << 40), dout = random_tensor(s.dtype, count, 3ULL << 40);
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(s.dtype);
+  const DeviceMemory out(bytes), dq(bytes), dk(bytes), dv(bytes);
+  const DeviceMemory denominators(static_cast<std::size_t>(s.batch * s.length * s.heads) * sizeof(float));
+  std::vector<float> log_decay;
+  for (std::int64_t h = 0; h < s.heads; ++h) log_decay.push_back(-1.0F / (3.0F + 45.0F * static_cast<float>(h)));
+  const DeviceMemory decay_memory(log_decay), decay_gradient(static_cast<std::size_t>(s.heads) * sizeof(double));
+  std::vector<std::int32_t> cu;
+  for (std::int64_t b = 0; b <= s.batch; ++b) cu.push_back(static_cast<std::int32_t>(b * s.length));
+  const DeviceMemory cu_memory(cu);
+
+  const std::int64_t row = s.heads * s.dim;
+  const auto view = [&](const DeviceMemory& memory) { return View{memory.data(), s.length * row, row, s.dim}; };
+  const auto const_view = [&](const DeviceMemory& memory) {
+    return ConstView{memory.data(), s.length * row, row, s.dim};
+  };
+  Problem p;
+  p.dtype = s.dtype;
+  p.heads = s.heads;
+  p.dim = p.value_dim = s.dim;
+  p.causal = s.causal;
+  p.sequences = s.batch;
+  p.q_length = p.k_length = s.length;
+  p.theta = 1.57079632679489661923 / static_cast<double>(s.length);
+  if (s.packed) {
+    p.cu_seqlens_q = p.cu_seqlens_k = cu_memory.data<std::int32_t>();
+    p.total_q = s.batch * s.length;
+    p.theta_from_length = true;
+  }
+  if (s.decay) p.log_decay = decay_memory.data<float>();
+  p.q = const_view(q);
+  p.k = const_view(k);
+  p.v = const_view(v);
+  p.out = view(out);
+  p.denominator = {denominators.data(), s.length * s.heads, s.heads, 1};
+  Gradients g;
+  g.dout = const_view(dout);
+  g.dq = view(dq);
+  g.dk = view(dk);
+  g.dv = view(dv);
+  if (s.decay) g.d_log_decay = decay_gradient.data<double>();
+  const DeviceMemory fwd_space(fwd_workspace_bytes(p)), bwd_space(bwd_workspace_bytes(p, g));
+  const auto forward = [&](cudaStream_t stream) {
+    check(attention_fwd(p, fwd_space.data(), fwd_space.bytes(), stream), "attention_fwd");
+  };
+  const auto backward = [&](cudaStream_t stream) {
+    check(attention_bwd(p, g, bwd_space.data(), bwd_space.bytes(), stream), "attention_bwd");
+  };
+  const double fwd = median_ms(forward, 21), bwd = median_ms(backward, 21);
+  const double both = median_ms(
+      [&](cudaStream_t stream) {
+        forward(stream);
+        backward(stream);
+      },
+      21);
+
+  const std::int64_t batch = s.batch - 1, head = s.heads - 1;
+  const Head hq(s, q, batch, head), hk(s, k, batch, head), hv(s, v, batch, head), hdout(s, dout, batch, head);
+  const Head ho(s, out, batch, head), hdq(s, dq, batch, head), hdk(s, dk, batch, head), hdv(s, dv, batch, head);
+  const RowOracle oracle(s, p.theta, s.decay ? log_decay.back() : 0.0, hq, hk, hv, hdout);
+  RelativeError e_out, e_dq, e_dk, e_dv;
+  for (int n = 0; n < 8; ++n) {
+    const std::int64_t i = (s.length - 1) * (n + 1) / 8 - n;
+    e_out.add(oracle.out(i), ho.row(i));
+    e_dq.add(oracle.query_gradient(i), hdq.row(i));
+  }
+  if (s.causal) {
+    for (int n = 0; n < 2; ++n) {
+      const std::int64_t j = s.length - 20 - 30 * n;
+      std::vector<double> exact_dk, exact_dv;
+      oracle.key_gradients(j, exact_dk, exact_dv);
+      e_dk.add(exact_dk, hdk.row(j));
+      e_dv.add(exact_dv, hdv.row(j));
+    }
+  }
+  const double tensors = static_cast<double>(bytes);
+  std::printf(
+      "{\"shape\": \"%s\", \"fwd_ms\": %.4f, \"bwd_ms\": %.4f, \"fwd_bwd_ms\": %.4f, \"fwd_copy_fraction\": %.3f, "
+      "\"fwd_bwd_copy_fraction\": %.3f, \"workspace_fraction\": %.4f, \"error_out\": %.2e, \"error_dq\": %.2e, "
+      "\"error_dk\": %.2e, \"error_dv\": %.2e}\n",
+      s.name, fwd, bwd, both, 4 * tensors / rate / fwd, 12 * tensors / rate / both,
+      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes())) / (8 * tensors), e_out.value(), e_dq.value(),
+      e_dk.value(), e_dv.value());
+  std::fflush(stdout);
+}
+
+// 1024 heads of 128 with a state each: bytes are the state's, read and written.
+void bench_decode(std::int64_t tokens, double rate) {
+  constexpr std::int64_t kBatch = 64, kHeads = 16, kDim = 128;
+  const std::int64_t count = kBatch * tokens * kHeads * kDim;
+  const DeviceMemory q = random_tensor(kBf16, count, 1), k = random_tensor(kBf16, count, 1ULL << 40),
+                     v = random_tensor(kBf16, count, 2ULL << 40);
+  const DeviceMemory out(static_cast<std::size_t>(count) * 2);
+  const std::int64_t kv_count = kBatch * kHeads * 2 * kDim * kDim;
+  const DeviceMemory kv = random_tensor(DType::kFloat32, kv_count, 7), z = random_tensor(DType::kFloat32, kv_count / kDim, 9);
+  const std::int64_t row = kHeads * kDim;
+  Problem p;
+  p.dtype = kBf16;
+  p.heads = kHeads;
+  p.dim = p.value_dim = kDim;
+  p.causal = true;
+  p.sequences = kBatch;
+  p.q_length = p.k_length = tokens;
+  p.theta = 1e-4;
+  p.q = {q.data(), tokens * row, row, kDim};
+  p.k = {k.data(), tokens * row, row, kDim};
+  p.v = {v.data(), tokens * row, row, kDim};
+  p.out = {out.data(), tokens * row, row, kDim};
+  p.state_kv_in = p.state_kv_out = kv.data<float>();
+  p.state_z_in = p.state_z_out = z.data<float>();
+  const double ms = median_ms([&](cudaStream_t stream) { check(attention_decode(p, stream), "attention_decode"); }, 31);
+  const double bytes = 2.0 * 4.0 * static_cast<double>(kv_count + kv_count / kDim);
+  std::printf("{\"shape\": \"decode-128-%lld\", \"ms\": %.4f, \"copy_fraction\": %.3f}\n",
+              static_cast<long long>(tokens), ms, bytes / rate / ms);
+}
+
+}  // namespace
+
+int bench_main(int argc, char** argv) {
+  const std::string filter = argc > 1 ? argv[1] : "";
+  try {
+    const double rate = copy_rate();
+    std::printf("{\"copy_TB_per_s\": %.3f}\n", rate * 1e-9);
+    for (const Shape& shape : kShapes) {
+      if (std::strstr(shape.name, filter.c_str()) != nullptr) bench_shape(shape, rate);
+    }
+    for (const std::int64_t tokens : {1, 4, 8}) {
+      if (filter.empty() || filter == "decode") bench_decode(tokens, rate);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace cosformer::kernels::cuda::testing

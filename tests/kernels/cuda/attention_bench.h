@@ -1,0 +1,9 @@
+// Timing of the CUDA kernels beside their error and a copy on the same device.
+#pragma once
+
+namespace cosformer::kernels::cuda::testing {
+
+// bench [filter]: runs the shapes whose name contains the filter; one JSON line each.
+int bench_main(int argc, char** argv);
+
+}  // namespace cosformer::kernels::cuda::testing

@@ -1,0 +1,193 @@
+// The CUDA kernels against the float64 oracle, on random cases of the whole contract. Needs a GPU to run.
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "attention_bench.h"
+#include "device_case.h"
+
+namespace cosformer::kernels::cuda::testing {
+namespace {
+
+using verify::AttentionCase;
+using verify::CaseData;
+using verify::CaseResult;
+using verify::Yardstick;
+
+int environment_number(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+struct Prepared {
+  AttentionCase c;
+  CaseData data;
+  Yardstick yardstick;
+};
+
+// The oracles are slow and independent of each other: one thread for each.
+std::vector<Prepared> prepare(const std::vector<AttentionCase>& cases) {
+  std::vector<Prepared> prepared(cases.size());
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
+    threads.emplace_back([&] {
+      for (std::size_t at = next++; at < cases.size(); at = next++) {
+        prepared[at] = {cases[at], verify::make_data(cases[at]), {}};
+        prepared[at].yardstick = verify::make_yardstick(cases[at], prepared[at].data);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return prepared;
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+// How close to its bound each part came, over all cases.
+std::map<std::string, double>& worst_ratios() {
+  static std::map<std::string, double> ratios;
+  return ratios;
+}
+
+void expect_within(const Prepared& prepared, const CaseResult& result) {
+  for (const verify::PartError& part : verify::compare(prepared.c, prepared.yardstick, result)) {
+    EXPECT_TRUE(part.within()) << part.name << " error " << part.error << " bound " << part.bound << "  "
+                               << prepared.c.describe();
+    double& worst = worst_ratios()[std::string(name_of(prepared.c.dtype)) + ' ' + part.name];
+    if (part.bound > 0) worst = std::max(worst, part.error / part.bound);
+  }
+}
+
+void run_cases(const std::vector<AttentionCase>& cases) {
+  for (const Prepared& prepared : prepare(cases)) {
+    SCOPED_TRACE(prepared.c.describe());
+    try {
+      const CaseResult result = run_on_device(prepared.c, prepared.data, Path::kDirect);
+      expect_within(prepared, result);
+      const CaseResult again = run_on_device(prepared.c, prepared.data, Path::kCaptured);
+      for (const verify::NamedPart& part : verify::result_parts()) {
+        EXPECT_TRUE(same_bits(result.*part.part, again.*part.part)) << part.name << " differs between two runs";
+      }
+    } catch (const std::exception& error) {
+      FAIL() << error.what();
+    }
+  }
+}
+
+std::vector<AttentionCase> random_cases(int count, std::uint64_t first_seed, const verify::CaseLimits& limits) {
+  std::vector<AttentionCase> cases;
+  for (int i = 0; i < count; ++i) cases.push_back(verify::random_case(first_seed + static_cast<std::uint64_t>(i), limits));
+  return cases;
+}
+
+class AttentionCuda : public ::testing::TestWithParam<DType> {};
+
+TEST_P(AttentionCuda, RandomCases) {
+  const int count = environment_number("COSFORMER_CUDA_CASES", 120);
+  run_cases(random_cases(count, 1000 * static_cast<std::uint64_t>(GetParam()), {.dtypes = {GetParam()}}));
+}
+
+// Long enough that sequences are cut into segments; few features, since the oracle is quadratic.
+TEST_P(AttentionCuda, LongSequences) {
+  std::vector<AttentionCase> cases;
+  for (std::uint64_t seed = 0; cases.size() < static_cast<std::size_t>(environment_number("COSFORMER_CUDA_LONG", 24));
+       ++seed) {
+    AttentionCase c = verify::random_case(seed + 500'000, {.dtypes = {GetParam()}, .max_length = 1300, .max_dim = 40});
+    c.batch = 1;
+    c.heads = 1;
+    cases.push_back(c);
+  }
+  run_cases(cases);
+}
+
+// Every compiled head dim, with other value dims on either side.
+TEST_P(AttentionCuda, HeadDims) {
+  std::vector<AttentionCase> cases;
+  for (const std::int64_t dim : {16, 32, 48, 64, 96, 128, 192, 256}) {
+    for (const bool causal : {true, false}) {
+      AttentionCase c;
+      c.seed = static_cast<std::uint64_t>(dim);
+      c.dtype = GetParam();
+      c.heads = 2;
+      c.dim = dim;
+      c.value_dim = dim == 256 ? 64 : dim;
+      c.q_lengths = c.k_lengths = {150};
+      c.causal = causal;
+      c.decay = dim % 64 == 0;
+      c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
+      cases.push_back(c);
+    }
+  }
+  run_cases(cases);
+}
+
+TEST_P(AttentionCuda, Decode) {
+  std::vector<AttentionCase> cases;
+  for (std::uint64_t seed = 0; cases.size() < 40; ++seed) {
+    AttentionCase c = verify::random_case(seed + 900'000, {.dtypes = {GetParam()}, .max_length = 8});
+    if (!c.carry_state || c.q_lengths[0] < 1) continue;
+    cases.push_back(c);
+  }
+  for (const Prepared& prepared : prepare(cases)) {
+    try {
+      const CaseResult result = run_on_device(prepared.c, prepared.data, Path::kDecode);
+      for (const verify::PartError& part : verify::compare(prepared.c, prepared.yardstick, result)) {
+        const std::string name = part.name;
+        if (name != "out" && name != "state_kv" && name != "state_z") continue;
+        EXPECT_TRUE(part.within()) << name << " error " << part.error << " bound " << part.bound << "  "
+                                   << prepared.c.describe();
+      }
+      const CaseResult again = run_on_device(prepared.c, prepared.data, Path::kDecode);
+      EXPECT_TRUE(same_bits(result.out, again.out) && same_bits(result.state_kv, again.state_kv));
+    } catch (const std::exception& error) {
+      FAIL() << error.what();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DTypes, AttentionCuda, ::testing::Values(DType::kBFloat16, DType::kFloat16, DType::kFloat32),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST(AttentionCudaContract, RefusesWhatItCannotDo) {
+  Problem p;
+  p.heads = p.sequences = 1;
+  p.q_length = p.k_length = 4;
+  p.dim = p.value_dim = 257;
+  EXPECT_EQ(attention_fwd(p, nullptr, 0, nullptr), cudaErrorInvalidValue);
+  p.dim = p.value_dim = 16;
+  p.dtype = DType::kFloat64;
+  EXPECT_EQ(attention_fwd(p, nullptr, 0, nullptr), cudaErrorInvalidValue);
+  p.dtype = DType::kFloat32;  // normalised, but no place for the denominators
+  EXPECT_EQ(attention_fwd(p, nullptr, 0, nullptr), cudaErrorInvalidValue);
+  EXPECT_EQ(attention_decode(p, nullptr), cudaErrorInvalidValue);
+}
+
+}  // namespace
+}  // namespace cosformer::kernels::cuda::testing
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "bench") == 0) {
+    return cosformer::kernels::cuda::testing::bench_main(argc - 1, argv + 1);
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::printf("no CUDA device: nothing to test\n");
+    return 77;  // what ctest is told to read as skipped
+  }
+  const int status = RUN_ALL_TESTS();
+  for (const auto& [name, ratio] : cosformer::kernels::cuda::testing::worst_ratios()) {
+    std::printf("%-24s error / bound %.3f\n", name.c_str(), ratio);
+  }
+  return status;
+}
