@@ -43,6 +43,12 @@ template <class T>
 Schedule plan_fwd(const AttentionProblem& problem, int threads, const BodyTraits& traits) {
   Schedule schedule;
   schedule.segments = choose_segments(problem, threads, traits.chunk, problem.causal ? 1.5 : 1.0);
+  // Two threads to a head share it better by halves of the value columns: nothing but scores is computed twice.
+  std::int64_t column_halves = 1;
+  if (problem.causal && schedule.segments == 2 && can_halve_columns<T>(problem, traits)) {
+    schedule.segments = 1;
+    column_halves = 2;
+  }
   const std::int64_t per_segment = chunks_per_segment(problem, schedule, traits.chunk);
   const std::int64_t items = count_segment_items(problem, schedule, traits.chunk);
   const PaddedShape shape = padded_shape<T>(problem, traits);
@@ -51,7 +57,7 @@ Schedule plan_fwd(const AttentionProblem& problem, int threads, const BodyTraits
   schedule.scratch_bytes = scratch.used();
   if (problem.causal && schedule.segments == 1) {
     schedule.phases = 1;
-    schedule.items[0] = items;
+    schedule.items[0] = items * column_halves;
     return schedule;
   }
   schedule.phases = 3;

@@ -53,6 +53,13 @@ PaddedShape padded_shape(const AttentionProblem& problem, const BodyTraits& trai
   return shape;
 }
 
+// Whether each half of the value columns is whole vectors, and no state of the caller's has to be cut.
+template <class T>
+bool can_halve_columns(const AttentionProblem& problem, const BodyTraits& traits) {
+  const std::int64_t lanes = traits.vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  return problem.value_dim % (2 * lanes) == 0 && problem.state_kv_in == nullptr && problem.state_kv_out == nullptr;
+}
+
 // The factors of the product at hand, rounded to bf16.
 struct HalfPanels {
   std::uint16_t* left = nullptr;
@@ -110,7 +117,7 @@ struct ForwardScratch {
   T* score;           // [chunk, chunk]
   T* sum;             // [chunk, value_dim] numerators
   T* row_sum;         // [chunk] denominators
-  T* row_scale;       // [chunk] what their rows are divided by, inverted
+  T* divisor;         // [chunk] denominators clamped from below
   T* state;           // kv, then z
   T* from_right;      // [segment, value_dim] numerators of the scan from the right
   T* row_from_right;  // [segment]
@@ -132,7 +139,7 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
   scratch.score = carver.take(shape.chunk * shape.chunk);
   scratch.sum = carver.take(shape.chunk * shape.value_dim);
   scratch.row_sum = carver.take(shape.chunk);
-  scratch.row_scale = carver.take(shape.chunk);
+  scratch.divisor = carver.take(shape.chunk);
   scratch.state = carver.take(shape.state);
   scratch.from_right = carver.take(right * shape.value_dim);
   scratch.row_from_right = carver.take(right);
@@ -161,7 +168,7 @@ struct BackwardScratch {
   T* state;          // of keys and values, transposed: kv [value_dim, 2·dim], then z
   T* d_state;        // of queries and gradients: kv [2·dim, value_dim], then z
   T* raw;            // [chunk, max(dim, value_dim)] rows as they came
-  T* row_scale;      // [chunk]
+  T* row_product;    // [chunk] φ·dφ of each row
   T* dq_from_right;  // [segment, dim]: what the scan from the other side gave
   T* dk_from_left;   // [segment, dim]
   T* dv_from_left;   // [segment, value_dim]
@@ -193,7 +200,7 @@ BackwardScratch<T> carve_backward(Carver<T>& carver, const AttentionProblem& pro
   scratch.state = carver.take(shape.state);
   scratch.d_state = carver.take(shape.state);
   scratch.raw = carver.take(shape.chunk * widest);
-  scratch.row_scale = carver.take(shape.chunk);
+  scratch.row_product = carver.take(shape.chunk);
   scratch.dq_from_right = carver.take(other * shape.dim);
   scratch.dk_from_left = carver.take(other * shape.dim);
   scratch.dv_from_left = carver.take(other * shape.value_dim);

@@ -1,9 +1,6 @@
 // Every instruction set that this machine runs, against the float64 definition.
 #include "kernels/cpu/attention.h"
 
-#include <cstdlib>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -40,6 +37,13 @@ void expect_within_bounds(const AttentionCase& c, const std::vector<int>& thread
 
 TEST(CpuAttention, RandomCasesAgreeWithTheDefinition) {
   for (std::uint64_t seed = 0; seed < 120; ++seed) expect_within_bounds(verify::random_case(seed), {1, 2});
+}
+
+// One to a few tokens on a carried state: the decode step.
+TEST(CpuAttention, ShortRandomCasesAgreeWithTheDefinition) {
+  CaseLimits limits;
+  limits.max_length = 9;
+  for (std::uint64_t seed = 2000; seed < 2100; ++seed) expect_within_bounds(verify::random_case(seed, limits), {1, 2});
 }
 
 // Long enough that sequences are split into segments.

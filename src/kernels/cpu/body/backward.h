@@ -168,11 +168,10 @@ class BackwardSegment {
     for (Index i = 0; i < chunk.queries; ++i) {
       const T row_sum = sums[i * view.time_stride];
       const bool clamped = row_sum < eps;
-      const T divisor = clamped ? eps : row_sum;
-      const T scale = divisor == 0 ? T(0) : 1 / divisor;
-      x_.grad_sum[i] = clamped ? T(0) : -x_.grad_sum[i] * scale;
+      const Inverse<T> inverse = invert(clamped ? eps : row_sum);
+      x_.grad_sum[i] = clamped ? T(0) : -x_.grad_sum[i] / row_sum;
       T* row = x_.grad + i * width;
-      for (Index e = 0; e < width; e += kLanes<T>) store(row + e, load(row + e) * scale);
+      for (Index e = 0; e < width; e += kLanes<T>) store(row + e, divide<T>(load(row + e), inverse));
     }
   }
 
@@ -201,7 +200,7 @@ class BackwardSegment {
       }
     }
     if (wants_decay()) {  // of the pairs that reach out of the chunk
-      add_row_products(x_.phi_q, dim, x_.d_phi, dim, chunk.queries, dim, T(0), x_.row_scale);
+      add_row_products(x_.phi_q, dim, x_.d_phi, dim, chunk.queries, dim, T(0), x_.row_product);
       count_decay(chunk, chunk.queries, sweep.scan, 1);
     }
     if (sweep.inside_chunks && chunk.keys > 0) {
@@ -241,7 +240,7 @@ class BackwardSegment {
         for (Index d = 0; d < dim; ++d) {
           total += load(x_.phi_kt + d * shape_.chunk + j) * load(x_.d_phi_t + d * shape_.chunk + j);
         }
-        store(x_.row_scale + j, total);
+        store(x_.row_product + j, total);
       }
       count_decay(chunk, chunk.keys, sweep.scan, -1);
     }
@@ -277,10 +276,10 @@ class BackwardSegment {
 
   bool wants_decay() const { return gradients_.d_log_decay != nullptr; }
 
-  // Adds ±Σ position·row_scale, where φ·dφ of the rows was left.
+  // Adds ±Σ position·row_product, where φ·dφ of the rows was left.
   void count_decay(const Chunk& chunk, Index rows, Scan scan, double sign) {
     for (Index t = 0; t < rows; ++t) {
-      decay_gradient_ += sign * position_along(chunk, t, scan) * static_cast<double>(x_.row_scale[t]);
+      decay_gradient_ += sign * position_along(chunk, t, scan) * static_cast<double>(x_.row_product[t]);
     }
   }
 

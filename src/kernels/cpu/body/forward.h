@@ -146,15 +146,16 @@ class ForwardSegment {
     if (normalized()) {
       const auto eps = static_cast<T>(problem.eps);
       const View& view = problem.denominator;
-      T* sums = static_cast<T*>(view.data) + head_.sequence.batch * view.batch_stride + first * view.time_stride +
-                head_.head * view.head_stride;
+      const Index offset =
+          head_.sequence.batch * view.batch_stride + first * view.time_stride + head_.head * view.head_stride;
+      T* sums = view.data == nullptr ? nullptr : static_cast<T*>(view.data) + offset;
       for (Index i = 0; i < chunk.queries; ++i) {
-        const T row_sum = x_.row_sum[i], divisor = row_sum < eps ? eps : row_sum;
-        sums[i * view.time_stride] = row_sum;
-        x_.row_scale[i] = divisor == 0 ? T(0) : 1 / divisor;
+        const T row_sum = x_.row_sum[i];
+        if (sums != nullptr) sums[i * view.time_stride] = row_sum;
+        x_.divisor[i] = row_sum < eps ? eps : row_sum;
       }
     }
-    store_rows(problem.dtype, x_.sum, shape_.value_dim, normalized() ? x_.row_scale : nullptr, chunk.queries,
+    store_rows(problem.dtype, x_.sum, shape_.value_dim, normalized() ? x_.divisor : nullptr, chunk.queries,
                problem.value_dim, row_at(problem.out, problem.dtype, head_.sequence.batch, first, head_.head),
                problem.out.time_stride);
   }

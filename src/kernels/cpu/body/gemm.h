@@ -39,8 +39,13 @@ struct Product {
   HalfPanels half = {};    // where factors are rounded to bf16, null: they are not (half_gemm.h)
 };
 
+// Longer sums are added up in parts, since rounding errors grow with the length of a chain; not so where c is added to,
+// which would only be rounded more often. Precision is what float64 is asked for; in float32 parts cost time.
+template <class T>
+constexpr Index kLongestSum = sizeof(T) == sizeof(double) ? 8 : 32;
+
 template <class T, Layout kLayout, int kRows, int kVectors>
-COSFORMER_INLINE void multiply_tile(const Product<T>& p, Index m0, Index n0, Index k_begin, Index k_end) {
+COSFORMER_INLINE void multiply_tile(const Product<T>& p, Index m0, Index n0, Index k_begin, Index k_end, T scale) {
   Vector<T> sums[kRows][kVectors] = {};
   const T* b = p.b + k_begin * p.b_stride + n0;
   const T* a = kLayout == Layout::kRows ? p.a + m0 * p.a_stride + k_begin : p.a + k_begin * p.a_stride + m0;
@@ -55,7 +60,7 @@ COSFORMER_INLINE void multiply_tile(const Product<T>& p, Index m0, Index n0, Ind
     a += kLayout == Layout::kRows ? 1 : p.a_stride;
   }
   T* c = p.c + m0 * p.c_stride + n0;
-  if (p.scale == 0) {
+  if (scale == 0) {
     COSFORMER_UNROLL for (int r = 0; r < kRows; ++r) {
       COSFORMER_UNROLL for (int v = 0; v < kVectors; ++v) store(c + r * p.c_stride + v * kLanes<T>, sums[r][v]);
     }
@@ -63,7 +68,7 @@ COSFORMER_INLINE void multiply_tile(const Product<T>& p, Index m0, Index n0, Ind
     COSFORMER_UNROLL for (int r = 0; r < kRows; ++r) {
       COSFORMER_UNROLL for (int v = 0; v < kVectors; ++v) {
         T* here = c + r * p.c_stride + v * kLanes<T>;
-        store(here, load(here) * p.scale + sums[r][v]);
+        store(here, load(here) * scale + sums[r][v]);
       }
     }
   }
@@ -88,7 +93,13 @@ __attribute__((noinline)) void multiply_rows(const Product<T>& p, Index m0, Inde
         break;
     }
     if (p.ahead != nullptr) p.ahead->step();
-    multiply_tile<T, kLayout, kRows, kVectors>(p, m0, n0, k_begin, k_end);
+    T scale = p.scale;
+    do {
+      const Index k_stop = p.scale == 0 && k_end - k_begin > kLongestSum<T> ? k_begin + kLongestSum<T> : k_end;
+      multiply_tile<T, kLayout, kRows, kVectors>(p, m0, n0, k_begin, k_stop, scale);
+      k_begin = k_stop;
+      scale = 1;
+    } while (k_begin < k_end);
   }
 }
 

@@ -194,16 +194,43 @@ void load_rows(DType dtype, const void* from, Index stride, Index count, Index n
   });
 }
 
-// Writes scales[t]·row t; scales null: 1.
+// x / divisor almost as a division rounds it, at the cost of two multiplications: the error of the inverse is carried
+// along. Multiplying by a rounded inverse alone would show beside the naive form, which divides.
 template <class T>
-void store_rows(DType dtype, const T* from, Index padded, const T* scales, Index count, Index n, void* to,
+struct Inverse {
+  T value, error;
+};
+
+COSFORMER_INLINE float fused_multiply_add(float a, float b, float c) {
+  return ::fmaf(a, b, c);
+}
+COSFORMER_INLINE double fused_multiply_add(double a, double b, double c) {
+  return ::fma(a, b, c);
+}
+
+template <class T>
+COSFORMER_INLINE Inverse<T> invert(T divisor) {
+  if (divisor == 0) return {0, 0};
+  const T value = 1 / divisor;
+  const T error = fused_multiply_add(-value, divisor, T(1)) * value;
+  return {value, error == error ? error : T(0)};  // infinite divisors have no error
+}
+
+template <class T>
+COSFORMER_INLINE Vector<T> divide(Vector<T> x, Inverse<T> inverse) {
+  return x * inverse.value + x * inverse.error;
+}
+
+// Writes row t divided by divisors[t]; divisors null: as it is. A divisor of 0 gives 0.
+template <class T>
+void store_rows(DType dtype, const T* from, Index padded, const T* divisors, Index count, Index n, void* to,
                 Index stride) {
   with_storage(dtype, from, [&](auto* type) {
     using Storage = typename Pointee<decltype(type)>::Type;
     for (Index t = 0; t < count; ++t) {
-      const T scale = scales == nullptr ? T(1) : scales[t];
+      const Inverse<T> inverse = divisors == nullptr ? Inverse<T>{1, 0} : invert(divisors[t]);
       for (Index i = 0; i < n; i += kLanes<T>) {
-        store_vector<T>(load(from + t * padded + i) * scale, i, n, static_cast<Storage*>(to) + t * stride);
+        store_vector<T>(divide<T>(load(from + t * padded + i), inverse), i, n, static_cast<Storage*>(to) + t * stride);
       }
     }
   });

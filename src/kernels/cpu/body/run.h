@@ -40,22 +40,30 @@ void copy_state(const PaddedShape& shape, const T* from, T* to) {
   for (Index i = 0; i < shape.state; ++i) to[i] = from[i];
 }
 
+// Without std::array's own functions, which are not this translation unit's to compile.
+[[maybe_unused]] Index first_items(const Schedule& schedule) {
+  return *reinterpret_cast<const Index*>(&schedule.items);
+}
+
 template <class T>
 class ForwardRun {
  public:
   ForwardRun(const AttentionProblem& problem, const Schedule& schedule, const Work& work)
       : problem_(problem), per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)), work_(work) {
     single_phase_ = schedule.phases == 1;
+    const Index heads = problem.sequence_count * problem.heads;
+    column_halves_ = single_phase_ && schedule.segments == 1 && first_items(schedule) == 2 * heads ? 2 : 1;
   }
 
   void run() {
     ItemCursor cursor(problem_, traits_of(problem_).chunk, per_segment_);
     for (Index i = work_.begin; i < work_.end; ++i) {
       const bool per_head = !single_phase_ && work_.phase == 1;
-      const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i);
-      const HeadContext head = head_context<T>(problem_, item);
+      const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i / column_halves_);
+      const AttentionProblem part = column_halves_ == 2 ? half_of_columns(i % 2) : problem_;
+      const HeadContext head = head_context<T>(part, item);
       Carver<T> carver(work_.scratch);
-      const ForwardScratch<T> scratch = carve_forward(carver, problem_, head.shape, per_segment_);
+      const ForwardScratch<T> scratch = carve_forward(carver, part, head.shape, per_segment_);
       prepare_offsets(head, scratch.angles);
       if (single_phase_ || work_.phase == 2) {
         attend(head, item, scratch);
@@ -71,6 +79,17 @@ class ForwardRun {
   Index kinds() const { return scans_both_sides(problem_) ? 2 : 1; }
   T* slot(const HeadContext& head, Index item, Index kind) const {
     return static_cast<T*>(work_.workspace) + (item * kinds() + kind) * head.shape.state;
+  }
+
+  // The problem with half of the value columns. One of the two writes the row sums.
+  AttentionProblem half_of_columns(Index half) const {
+    AttentionProblem part = problem_;
+    part.value_dim /= 2;
+    const Index bytes = half * part.value_dim * element_bytes(part.dtype);
+    part.v.data = static_cast<const char*>(part.v.data) + bytes;
+    part.out.data = static_cast<char*>(part.out.data) + bytes;
+    if (half != 0) part.denominator.data = nullptr;
+    return part;
   }
 
   void sum_segment(const HeadContext& head, const Item& item, const ForwardScratch<T>& scratch) {
@@ -129,6 +148,7 @@ class ForwardRun {
   const Index per_segment_;
   const Work& work_;
   bool single_phase_;
+  Index column_halves_;
 };
 
 template <class T>
@@ -141,7 +161,7 @@ class BackwardRun {
         per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)),
         work_(work),
         single_phase_(schedule.phases == 1),
-        segment_items_(*reinterpret_cast<const Index*>(&schedule.items)) {}
+        segment_items_(first_items(schedule)) {}
 
   void run() {
     ItemCursor cursor(problem_, traits_of(problem_).chunk, per_segment_);
