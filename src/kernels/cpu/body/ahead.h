@@ -12,8 +12,11 @@ namespace {
 
 class Ahead {
  public:
-  // Forgets what is still to be fetched.
-  void clear() { count_ = 0; }
+  // Forgets what is still to be fetched. The fewer tiles a chunk's products have, the more rows each has to fetch.
+  void restart(Index rows_per_step) {
+    count_ = 0;
+    rows_per_step_ = rows_per_step;
+  }
 
   template <class AnyView>
   void add(const AnyView& view, DType dtype, Index batch, Index time, Index head, Index rows, Index width) {
@@ -22,14 +25,15 @@ class Ahead {
     streams_[count_++] = {first, view.time_stride * element_bytes(dtype), width * element_bytes(dtype), rows};
   }
 
-  // A little of it: one row of each stream.
+  // A little of it: some rows of each stream.
   COSFORMER_INLINE void step() {
     for (int s = 0; s < count_; ++s) {
       Stream& stream = streams_[s];
-      if (stream.rows == 0) continue;
-      for (Index byte = 0; byte < stream.row_bytes; byte += kLineBytes) __builtin_prefetch(stream.next + byte, 0, 2);
-      stream.next += stream.stride;
-      --stream.rows;
+      for (Index row = 0; row < rows_per_step_ && stream.rows > 0; ++row) {
+        for (Index byte = 0; byte < stream.row_bytes; byte += kLineBytes) __builtin_prefetch(stream.next + byte, 0, 2);
+        stream.next += stream.stride;
+        --stream.rows;
+      }
     }
   }
 
@@ -43,6 +47,7 @@ class Ahead {
   };
   Stream streams_[kStreams];
   int count_ = 0;
+  Index rows_per_step_ = 1;
 };
 
 }  // namespace

@@ -122,7 +122,7 @@ class BackwardSegment {
 
   // Starts fetching what the next chunk reads and writes.
   void look_ahead(const Chunk& next, bool keys, bool queries) {
-    ahead_.clear();
+    ahead_.restart(keys ? 2 : 4);
     const AttentionProblem& problem = head_.problem;
     const Index batch = head_.sequence.batch, q_time = head_.sequence.q_begin + next.begin;
     const Index k_time = head_.sequence.k_begin + next.begin;

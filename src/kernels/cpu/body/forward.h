@@ -90,7 +90,7 @@ class ForwardSegment {
 
   // Starts fetching what the next chunk of a scan reads and writes.
   void look_ahead(Index step, Scan scan, bool keys, bool queries) {
-    ahead_.clear();
+    ahead_.restart(!keys ? 6 : (queries && shape_.dim > 32 ? 1 : 2));
     if (step + 1 == chunks()) return;
     const Chunk next = chunk_of(step + 1, scan);
     const AttentionProblem& problem = head_.problem;
