@@ -2,7 +2,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build test test-fast demo format format-check lint sanitize clean
+.PHONY: help setup build test test-fast demo format format-check lint sanitize cuda-kernels clean
 
 help:
 	@echo "make demo      set up, build, and see what it does"
@@ -10,6 +10,7 @@ help:
 	@echo "make build     leaves $(BUILD)/bin/cosformer and $(BUILD)/lib/libcosformer.so"
 	@echo "make test-fast the tests of a minute or two"
 	@echo "make format    reformat the sources; make lint checks format, layers and sources"
+	@echo "make cuda-kernels  compile the CUDA kernels and their tests alone (needs nvcc, no GPU)"
 	@echo "make sanitize  the torch-free tests under address, undefined and thread sanitizers"
 
 setup:
@@ -42,6 +43,11 @@ lint: format-check
 
 sanitize: setup
 	@bash scripts/sanitize.sh
+
+cuda-kernels: setup
+	cmake --preset cuda-kernels
+	cmake --build --preset cuda-kernels -j $(JOBS)
+	ctest --test-dir build-cuda-kernels --output-on-failure -R cuda
 
 clean:
 	rm -rf build build-*

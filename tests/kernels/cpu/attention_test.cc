@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/case_count.h"
 #include "kernels/verify/run_case.h"
 
 namespace cosformer::kernels::cpu {
@@ -36,14 +37,15 @@ void expect_within_bounds(const AttentionCase& c, const std::vector<int>& thread
 }
 
 TEST(CpuAttention, RandomCasesAgreeWithTheDefinition) {
-  for (std::uint64_t seed = 0; seed < 120; ++seed) expect_within_bounds(verify::random_case(seed), {1, 2});
+  for (std::uint64_t seed = 0; seed < case_count(120); ++seed) expect_within_bounds(verify::random_case(seed), {1, 2});
 }
 
 // One to a few tokens on a carried state: the decode step.
 TEST(CpuAttention, ShortRandomCasesAgreeWithTheDefinition) {
   CaseLimits limits;
   limits.max_length = 9;
-  for (std::uint64_t seed = 2000; seed < 2100; ++seed) expect_within_bounds(verify::random_case(seed, limits), {1, 2});
+  for (std::uint64_t seed = 2000; seed < 2000 + case_count(100); ++seed)
+    expect_within_bounds(verify::random_case(seed, limits), {1, 2});
 }
 
 // Long enough that sequences are split into segments.
@@ -51,7 +53,7 @@ TEST(CpuAttention, LongRandomCasesAgreeWithTheDefinition) {
   CaseLimits limits;
   limits.max_length = 1500;
   limits.max_dim = 24;
-  for (std::uint64_t seed = 1000; seed < 1024; ++seed)
+  for (std::uint64_t seed = 1000; seed < 1000 + case_count(24); ++seed)
     expect_within_bounds(verify::random_case(seed, limits), {1, 2, 3});
 }
 
