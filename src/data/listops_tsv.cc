@@ -23,7 +23,7 @@ void add_row(const std::vector<std::string>& fields, DatasetBuilder& builder) {
   }
   const std::string& target = fields[1];
   if (target.size() != 1 || target[0] < '0' || target[0] > '9') {
-    throw UserError("the value is " + quoted(target) + "; expected a digit");
+    throw UserError("the value is " + excerpt(target) + "; expected a digit");
   }
   const std::vector<listops::Symbol> symbols = listops::parse(fields[0]);
   const int value = listops::evaluate(symbols);

@@ -12,7 +12,7 @@ constexpr std::size_t kQuotedLength = 40;
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string excerpt(std::string_view text) {
   std::string result = "'";
   for (const char c : text.substr(0, kQuotedLength)) {
     const auto byte = static_cast<unsigned char>(c);

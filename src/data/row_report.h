@@ -28,7 +28,7 @@ struct Loaded {
 };
 
 // Text from a file made fit for a message: cut to a readable length, control characters replaced.
-std::string quoted(std::string_view text);
+std::string excerpt(std::string_view text);
 
 // "cannot read 'PATH': REASON": for what concerns the whole file.
 [[noreturn]] void refuse_file(const std::string& path, const std::string& reason);
