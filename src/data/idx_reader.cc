@@ -37,12 +37,10 @@ IdxFile read_idx(const std::string& path, std::size_t dimensions) {
   if (byte(3) != dimensions) refuse_file(path, "it has " + std::to_string(byte(3)) + " dimensions" + expected);
 
   const std::uint64_t available = content.size() - header;
-  std::uint64_t count = 1;
+  unsigned __int128 count = 1;  // three dimensions of 32 bits may leave 64
   for (std::size_t i = 0; i < dimensions; ++i) {
     file.shape.push_back(big_endian(content.data() + 4 + 4 * i));
-    // Checked before multiplying: the product of three dimensions may leave 64 bits.
-    if (file.shape.back() != 0 && count > available / file.shape.back()) count = available + 1;
-    count *= count <= available ? file.shape.back() : 1;
+    count *= file.shape.back();
   }
   if (count != available) {
     refuse_file(path,

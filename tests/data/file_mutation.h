@@ -18,7 +18,8 @@ inline void replace_bytes(const std::string& path, const std::string& bytes) {
 
 // `bytes` after a few random edits: bits, bytes that formats care about, cuts, copies of pieces, repetition.
 inline std::string mutated(std::string bytes, std::mt19937& random) {
-  static const std::string kTelling("\0\xff\n\r\t,\"{}[]0-9.e+ \\\x80", 22);
+  static constexpr char kCharacters[] = "\0\xff\n\r\t,\"{}[]0-9.e+ \\\x80";
+  static const std::string kTelling(kCharacters, sizeof(kCharacters) - 1);
   for (unsigned edits = 1 + random() % 5; edits > 0; --edits) {
     if (bytes.empty()) return bytes;
     const std::size_t at = random() % bytes.size();
