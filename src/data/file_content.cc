@@ -1,7 +1,6 @@
 #include "data/file_content.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -17,7 +16,7 @@
 namespace cosformer::data {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 18;
+constexpr std::size_t kLeastBlock = std::size_t{1} << 12, kGreatestBlock = std::size_t{1} << 18;
 
 struct GzipCloser {
   void operator()(gzFile file) const { ::gzclose_r(file); }
@@ -83,13 +82,17 @@ std::string read_content(const std::string& path) {
 
   const std::unique_ptr<gzFile_s, GzipCloser> stream(::gzdopen(::dup(file.number()), "rb"));
   if (!stream) throw file_failure("open", path, errno != 0 ? errno : ENOMEM);
-  ::gzbuffer(stream.get(), static_cast<unsigned>(kBlockBytes));
+  // Folders of texts or images have tens of thousands of small files, for which large buffers would cost the most.
+  const bool size_known = S_ISREG(status.st_mode);
+  const std::size_t expected = size_known ? static_cast<std::size_t>(status.st_size) + 1 : kGreatestBlock;
+  const std::size_t block = std::clamp(expected, kLeastBlock, kGreatestBlock);
+  ::gzbuffer(stream.get(), static_cast<unsigned>(block));
   std::string content;
-  if (S_ISREG(status.st_mode)) content.reserve(static_cast<std::size_t>(status.st_size) + 1);
+  if (size_known) content.reserve(expected + block);
   for (;;) {
     const std::size_t filled = content.size();
-    content.resize(filled + kBlockBytes);
-    const int got = ::gzread(stream.get(), content.data() + filled, static_cast<unsigned>(kBlockBytes));
+    content.resize(filled + block);
+    const int got = ::gzread(stream.get(), content.data() + filled, static_cast<unsigned>(block));
     content.resize(filled + static_cast<std::size_t>(std::max(got, 0)));
     int code = Z_OK;
     ::gzerror(stream.get(), &code);
