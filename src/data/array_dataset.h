@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,7 @@ class DatasetBuilder {
   void add_pair(std::string_view first, std::string_view second, std::int32_t label);
   template <typename Element>
   void add(std::span<const Element> sequence, std::int32_t label) {
+    if (sizeof(Element) != size_of(type_)) throw std::logic_error("elements of another type than their data set's");
     add_bytes(std::as_bytes(sequence), {}, label);
   }
 

@@ -25,18 +25,21 @@ Splits open_or_generate(const std::string& folder, const std::string& name, cons
   const std::string stem = folder + "/" + name;
   const std::string train = stem + "-train.data", valid = stem + "-valid.data", test = stem + "-test.data";
   std::error_code error;
-  int present = 0;
-  for (const std::string& path : {train, valid, test}) present += std::filesystem::exists(path, error) ? 1 : 0;
-  if (present == 0) {
+  bool complete = true;
+  for (const std::string& path : {train, valid, test}) {
+    if (std::filesystem::exists(path, error)) {
+      open_of_provenance(path, provenance);
+    } else {
+      complete = false;
+    }
+  }
+  if (!complete) {
     std::filesystem::create_directories(folder, error);
     if (error) throw Failure("cannot create the folder '" + folder + "': " + error.message());
     const Splits splits = generate();
+    write_dataset(train, *splits.train);
     write_dataset(valid, *splits.valid);
     write_dataset(test, *splits.test);
-    write_dataset(train, *splits.train);
-  } else if (present != 3) {
-    throw UserError("'" + folder + "' holds only a part of the files " + name +
-                    "-{train,valid,test}.data; remove them " + "to generate all three again");
   }
   return {open_of_provenance(train, provenance), open_of_provenance(valid, provenance),
           open_of_provenance(test, provenance)};

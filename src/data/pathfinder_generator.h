@@ -40,6 +40,9 @@ struct PathfinderOptions {
 // The published "hard" settings for images of 32, 64, 128 (Path-X) or 256 pixels; UserError for another size.
 PathfinderOptions published_pathfinder(int size);
 
+// Throws UserError, naming the option, for what cannot be drawn.
+void require_possible(const PathfinderOptions& options);
+
 // The options that decide the content, as JSON.
 std::string provenance_of(const PathfinderOptions& options);
 

@@ -52,8 +52,7 @@ class Board {
 };
 
 // How the dashes of a path follow each other.
-class PathRules {
- public:
+struct PathRules {
   PathRules(int length, int gap, double continuity);
 
   // A pixel of the circle around a pivot on which the next dash may end.
