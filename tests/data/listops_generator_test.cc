@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -106,10 +107,14 @@ TEST(ListOpsGenerator, DistributionIsThePublishedOne) {
   }
   EXPECT_EQ(different.size(), 7000U) << "no two examples are alike, across the parts too";
 
-  // Answering the most frequent value of the root operator: lra.md measures 37.3% on data made by the reference.
+  // Answering the most frequent value of the root operator. A simulation of the definition that shares no code with
+  // ours gave 36.5% on 45,000 trees, and 8% of trees in the window with a mean length of 1037; 7,000 trees leave an
+  // error of 0.6% on the first and 5 on the last.
   int right = 0;
   for (const auto& labels : by_root) right += *std::max_element(labels.begin(), labels.end());
-  EXPECT_NEAR(100.0 * right / examples, 37.3, 2.0);
+  EXPECT_NEAR(100.0 * right / examples, 36.5, 2.0);
+  const double total_length = std::accumulate(symbol_count.begin(), symbol_count.end(), 0.0);
+  EXPECT_NEAR(total_length / examples, 1037.0, 25.0);
   for (const auto& labels : by_root) {
     int of_root = 0;
     for (const int count : labels) of_root += count;
