@@ -1,0 +1,34 @@
+// Labels as they stand in files, turned into class numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/array_dataset.h"
+
+namespace cosformer::data {
+
+class ClassLabels {
+ public:
+  // With names given (the classes of the training data, for a test file), no others are accepted. Without, classes are
+  // what is found, sorted: by value when all are whole numbers, else by their bytes.
+  explicit ClassLabels(std::vector<std::string> names);
+
+  // The label's number for now: finish() decides the last one. Throws UserError, with the reason alone, for a name that
+  // is not accepted; also when there come to be more classes than a label column plausibly has.
+  std::int32_t number_of(const std::string& name);
+
+  // Renumbers the builder's labels when the names were found here; gives the classes in their order.
+  std::vector<std::string> finish(DatasetBuilder& builder);
+
+ private:
+  bool given_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::int32_t> numbers_;
+};
+
+}  // namespace cosformer::data

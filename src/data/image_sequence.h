@@ -1,0 +1,34 @@
+// What the readers of images share: the description of a data set of gray images, and PNG files put into it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/row_report.h"
+
+namespace cosformer::data {
+
+DatasetInfo describe_images(std::string name, std::int64_t width, std::int64_t height,
+                            std::vector<std::string> classes);
+
+// Adds PNG files to a data set. The first image decides the size of all.
+class PngCollector {
+ public:
+  PngCollector(DatasetBuilder& builder, RowReporter& reporter) : builder_(builder), reporter_(reporter) {}
+
+  // A file that is missing, not a PNG or of another size is a bad row; one without a byte is bad too unless
+  // `empty_is_known`, when it is counted as such.
+  void add(const std::string& path, std::int32_t label, bool empty_is_known = false);
+
+  std::int64_t width() const { return width_; }
+  std::int64_t height() const { return height_; }
+
+ private:
+  DatasetBuilder& builder_;
+  RowReporter& reporter_;
+  std::int64_t width_ = 0, height_ = 0;
+};
+
+}  // namespace cosformer::data

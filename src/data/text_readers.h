@@ -1,0 +1,48 @@
+// Text classification from files: LRA's two text tasks and the user's own data. Text is its bytes (dataset.h says which
+// ids they have); a row without text is a bad row. All files may be gzip.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/row_report.h"
+
+namespace cosformer::data {
+
+enum class TextFormat {
+  kByName,  // by the file's ending: .tsv .csv .jsonl (also .ndjson), with or without .gz
+  kTsv,     // columns separated by tabs, no quoting
+  kCsv,     // RFC 4180
+  kJsonl,   // a JSON object on each line
+};
+
+struct TextOptions {
+  std::string name = "text";
+  TextFormat format = TextFormat::kByName;
+  // Columns by name, or by number counted from 1. In JSONL they are keys.
+  std::string text_column = "text";
+  std::string second_text_column;      // empty: one text a row
+  std::string label_column = "label";  // empty: the rows have no label
+  std::optional<bool> header;          // by default there is one when a column is given by name
+  std::vector<std::string> classes;    // given: no other labels are accepted, and labels get these numbers
+  std::size_t max_length = 0;          // bytes kept of each text; 0: all
+  RowPolicy rows;
+};
+Loaded load_text(const std::string& path, const TextOptions& options = {});
+
+struct ImdbOptions {
+  std::size_t max_length = 0;
+  RowPolicy rows;
+};
+enum class ImdbPart { kTrain, kTest };
+// The folder aclImdb as published: {train,test}/{neg,pos}/*.txt.
+Loaded load_imdb_folder(const std::string& folder, ImdbPart part, const ImdbOptions& options = {});
+// A TSV file without header, the label (0, 1, neg or pos) in its first column and the text in its last.
+Loaded load_imdb_tsv(const std::string& path, const ImdbOptions& options = {});
+
+// AAN pairs as LRA publishes them: TSV of label (0.0 or 1.0), two ids, two texts; no header, no quoting.
+Loaded load_aan(const std::string& path, const ImdbOptions& options = {});
+
+}  // namespace cosformer::data

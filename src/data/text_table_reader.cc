@@ -1,0 +1,157 @@
+// load_text.
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "data/class_labels.h"
+#include "data/delimited_text.h"
+#include "data/file_content.h"
+#include "data/table_columns.h"
+#include "data/text_readers.h"
+
+namespace cosformer::data {
+namespace {
+
+using Json = nlohmann::json;
+
+TextFormat format_of(const std::string& path, TextFormat asked) {
+  if (asked != TextFormat::kByName) return asked;
+  std::string name = path;
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  if (name.ends_with(".tsv")) return TextFormat::kTsv;
+  if (name.ends_with(".csv")) return TextFormat::kCsv;
+  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return TextFormat::kJsonl;
+  refuse_file(path, "its name does not tell its format; expected .tsv, .csv or .jsonl, or say which it is");
+}
+
+// Puts rows into the data set, whatever format they come from.
+class TextCollector {
+ public:
+  TextCollector(std::string path, const TextOptions& options)
+      : path_(std::move(path)),
+        options_(options),
+        builder_(ElementType::kU8, !options.second_text_column.empty()),
+        labels_(options.classes),
+        reporter_(options.rows) {}
+
+  // `extract(column)` gives a column's text or throws UserError with the reason.
+  template <typename Extract>
+  void add(std::uint64_t line, Extract&& extract) {
+    try {
+      const std::string first = text_from(extract(options_.text_column));
+      const bool pair = !options_.second_text_column.empty();
+      const std::string second = pair ? text_from(extract(options_.second_text_column)) : "";
+      const std::int32_t label =
+          options_.label_column.empty() ? kNoLabel : labels_.number_of(extract(options_.label_column));
+      builder_.add_pair(first, second, label);
+    } catch (const UserError& error) {
+      bad(line, error.what());
+    }
+  }
+
+  void bad(std::uint64_t line, const std::string& reason) { reporter_.bad(path_, "line", line, reason); }
+
+  Loaded finish() {
+    DatasetInfo info;
+    info.name = options_.name;
+    info.vocabulary = kByteVocabulary;
+    info.classes = labels_.finish(builder_);
+    return reporter_.finish(path_, builder_, std::move(info));
+  }
+
+ private:
+  std::string text_from(std::string text) const {
+    if (text.empty()) throw UserError("the text is empty; expected at least one character");
+    if (options_.max_length != 0 && text.size() > options_.max_length) text.resize(options_.max_length);
+    return text;
+  }
+
+  std::string path_;
+  const TextOptions& options_;
+  DatasetBuilder builder_;
+  ClassLabels labels_;
+  RowReporter reporter_;
+};
+
+void collect_table(const std::string& path, std::string_view content, TextFormat format, const TextOptions& options,
+                   TextCollector& collector) {
+  const bool csv = format == TextFormat::kCsv;
+  DelimitedText rows(content, csv ? ',' : '\t', csv ? Quoting::kRfc4180 : Quoting::kNone);
+  std::vector<std::string> columns = {options.text_column};
+  for (const std::string& column : {options.second_text_column, options.label_column}) {
+    if (!column.empty()) columns.push_back(column);
+  }
+  DelimitedText::Row row;
+  std::vector<std::string> header;
+  if (has_header(options.header, columns)) {
+    if (!rows.next(row)) refuse_file(path, "it is empty; expected a header and rows");
+    if (!row.problem.empty()) refuse_file(path, "its header cannot be split: " + row.problem);
+    header = row.fields;
+  }
+  std::vector<std::pair<std::string, std::size_t>> places;
+  for (const std::string& column : columns) places.emplace_back(column, find_column(path, header, column));
+
+  while (rows.next(row)) {
+    if (!row.problem.empty()) {
+      collector.bad(row.line, row.problem);
+      continue;
+    }
+    collector.add(row.line, [&](const std::string& column) {
+      if (!header.empty() && row.fields.size() != header.size()) {
+        throw UserError("it has " + std::to_string(row.fields.size()) + " columns; expected " +
+                        std::to_string(header.size()) + " as in the header");
+      }
+      std::size_t place = 0;
+      for (const auto& [name, index] : places) place = name == column ? index : place;
+      if (place >= row.fields.size()) {
+        throw UserError("it has " + std::to_string(row.fields.size()) + " columns; expected at least " +
+                        std::to_string(place + 1));
+      }
+      return row.fields[place];
+    });
+  }
+}
+
+std::string text_of_value(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw UserError("the object has no key " + excerpt(key));
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_number() || found->is_boolean()) return found->dump();
+  throw UserError("the value of " + excerpt(key) + " is of type " + found->type_name() +
+                  "; expected a text or a number");
+}
+
+void collect_json_lines(std::string_view content, TextCollector& collector) {
+  DelimitedText lines(content, '\n', Quoting::kNone);  // a line has one field: itself
+  for (DelimitedText::Row row; lines.next(row);) {
+    const std::string& line = row.fields.front();
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Json object = Json::parse(line, nullptr, false);
+    if (!object.is_object()) {
+      collector.bad(row.line, object.is_discarded()
+                                  ? "it is not valid JSON; expected one object on the line"
+                                  : std::string("it is of type ") + object.type_name() + "; expected a JSON object");
+      continue;
+    }
+    collector.add(row.line, [&](const std::string& key) { return text_of_value(object, key); });
+  }
+}
+
+}  // namespace
+
+Loaded load_text(const std::string& path, const TextOptions& options) {
+  if (options.text_column.empty()) throw UserError("no text column was given; expected its name or number");
+  const TextFormat format = format_of(path, options.format);
+  const std::string content = read_content(path);
+  TextCollector collector(path, options);
+  if (format == TextFormat::kJsonl) {
+    collect_json_lines(content, collector);
+  } else {
+    collect_table(path, content, format, options, collector);
+  }
+  return collector.finish();
+}
+
+}  // namespace cosformer::data

@@ -1,0 +1,54 @@
+// Parts of data sets.
+#include "data/subset.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "data/array_dataset.h"
+
+namespace cosformer::data {
+namespace {
+
+DatasetPointer numbered(std::size_t size) {
+  DatasetBuilder builder(ElementType::kU8);
+  for (std::size_t i = 0; i < size; ++i) builder.add(std::string(i + 1, 'a'), static_cast<std::int32_t>(i));
+  return builder.finish({});
+}
+
+std::vector<std::int32_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int32_t> labels;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_EQ(dataset.get(i).label, dataset.label(i));
+    EXPECT_EQ(dataset.lengths(i).first, dataset.label(i) + 1);
+    labels.push_back(dataset.label(i));
+  }
+  return labels;
+}
+
+TEST(Subset, SliceAndSelection) {
+  EXPECT_EQ(labels_of(*slice(numbered(5), 1, 4)), (std::vector<std::int32_t>{1, 2, 3}));
+  EXPECT_EQ(labels_of(*select_examples(numbered(5), {4, 0, 4})), (std::vector<std::int32_t>{4, 0, 4}));
+  EXPECT_THROW(slice(numbered(5), 1, 6), std::out_of_range);
+  EXPECT_THROW(select_examples(numbered(5), {5}), std::out_of_range);
+}
+
+TEST(Subset, HoldOutPartsTheWhole) {
+  const DatasetPointer whole = numbered(100);
+  const HeldOut parts = hold_out(whole, 0.1, 7);
+  std::vector<std::int32_t> kept = labels_of(*parts.kept), held = labels_of(*parts.held_out);
+  EXPECT_EQ(held.size(), 10U);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+  std::vector<std::int32_t> all = kept;
+  all.insert(all.end(), held.begin(), held.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, labels_of(*whole));
+  EXPECT_EQ(labels_of(*hold_out(whole, 0.1, 7).held_out), held);
+  EXPECT_NE(labels_of(*hold_out(whole, 0.1, 8).held_out), held);
+  EXPECT_THROW(hold_out(whole, 1.0, 7), UserError);
+  EXPECT_THROW(hold_out(numbered(1), 0.5, 7), UserError);
+}
+
+}  // namespace
+}  // namespace cosformer::data
