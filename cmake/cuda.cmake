@@ -1,5 +1,5 @@
-# The CUDA kernels need nvcc and neither torch nor a GPU. AUTO builds them where they will be used: with a libtorch that has
-# CUDA. The preset `cuda-kernels` builds them and their tests by themselves, so that they cannot rot where there is none.
+# The CUDA kernels need nvcc and neither torch nor a GPU. AUTO builds them where they will be used: with a libtorch that
+# has CUDA. The preset `cuda-kernels` builds them and their tests by themselves, so that they cannot rot elsewhere.
 set(cosformer_want_cuda ${COSFORMER_CUDA})
 if(COSFORMER_CUDA STREQUAL "AUTO")
   set(hints)

@@ -8,6 +8,7 @@ packages=(
   libtorch-dev                             # tensors, autograd
   libopenblas0-openmp                      # torch's matrix products, on the threads that torch itself uses
   nlohmann-json3-dev libcli11-dev          # JSON, command line
+  libpng-dev zlib1g-dev                    # images and packed files of data sets
   libgtest-dev                             # tests
   python3 python3-torch python3-numpy      # the operator from Python, and the peers it is compared with
   clang-format                             # make format, and its check

@@ -207,7 +207,8 @@ def main():
                             "dtype": arguments.dtype, "causal": causal, "pass": "fwd+bwd" if backward else "fwd",
                             "batch": arguments.batch, "heads": arguments.heads, "length": length,
                             "dim": arguments.dim, "threads": arguments.threads}
-                    needed = bytes_needed(name, arguments.batch, arguments.heads, length, arguments.dim, element, causal)
+                    needed = bytes_needed(name, arguments.batch, arguments.heads, length, arguments.dim, element,
+                                          causal)
                     result = None
                     if needed <= arguments.most_bytes:
                         try:

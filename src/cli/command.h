@@ -15,6 +15,7 @@ struct Command {
 void add_info(CLI::App& app);
 void add_check(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_data(CLI::App& app);
 
 // Thrown by a command that did its work and found a failure to report: exit code 1 without a further message.
 struct Unsuccessful {};

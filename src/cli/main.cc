@@ -21,6 +21,7 @@ constexpr std::array kCommands{
     Command{"info", "what this build and this machine offer", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
+    Command{"data", "make the tasks of the Long Range Arena that can be made", add_data},
 };
 
 std::string command_list() {

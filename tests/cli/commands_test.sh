@@ -55,8 +55,8 @@ expect 0 "check" "$cosformer" check --cases 20 --max-length 40
 contains out "within their bound"
 expect 0 "check as JSON" "$cosformer" check --cases 8 --max-length 30 --json
 contains out '"error_bound"'
-expect 0 "bench" "$cosformer" bench attention --lengths 64 --heads 2 --dims 16 --seconds 0.01 --json "$work/bench.json" \
-  --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2
+expect 0 "bench" "$cosformer" bench attention --lengths 64 --heads 2 --dims 16 --seconds 0.01 \
+  --json "$work/bench.json" --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2
 for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
   peak_bytes max_error error_bound roof_fraction; do
   if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then
@@ -66,5 +66,15 @@ for field in bench impl pass device dtype causal batch heads length dim threads 
 done
 expect 2 "a JSON file that cannot be written" "$cosformer" bench attention --lengths 16 --heads 1 --dims 8 \
   --seconds 0.01 --impl chunked --json "$work/no/such/folder/x.json"
+expect 0 "listops" "$cosformer" data listops --out "$work/listops" --train 30 --valid 5 --test 5 --tsv
+contains out "train"
+cp "$work/listops/basic_train.tsv" "$work/first.tsv"
+expect 0 "listops again" "$cosformer" data listops --out "$work/again" --train 30 --valid 5 --test 5 --tsv --threads 1
+cmp -s "$work/first.tsv" "$work/again/basic_train.tsv" || { echo "FAILED: same seed, other bytes"; failures=1; }
+expect 2 "listops with other options into the same folder" "$cosformer" data listops --out "$work/listops" --seed 2 \
+  --train 30 --valid 5 --test 5
+expect 0 "pathfinder" "$cosformer" data pathfinder --out "$work/path" --train 20 --valid 2 --test 2 --preview 1
+contains out ".png"
+expect 2 "no such size" "$cosformer" data pathfinder --out "$work/path" --size 31
 [ "$failures" -eq 0 ] && echo "all commands behave"
 exit "$failures"

@@ -1,8 +1,8 @@
 // The recurrent form: tokens one after the other on a state of 2·d·(d_v + 1) numbers.
 //
 // Causal attention is one scan, S_t = γ S_{t−1} + φ̃(k_t) [v_t, 1]ᵀ and o_t = φ̃(q_t) S_t. Attention to all keys is
-// that scan plus a second one from the other end which counts the keys after the query only. The backward pass sweeps each
-// scan twice: along it for dq, against it for dk and dv.
+// that scan plus a second one from the other end which counts the keys after the query only. The backward pass sweeps
+// each scan twice: along it for dq, against it for dk and dv.
 #include "kernels/reference/head_arrays.h"
 #include "kernels/reference/reference.h"
 

@@ -1,0 +1,132 @@
+// `cosformer data`: makes the tasks that can be made, once; afterwards they are opened in place.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/command.h"
+#include "data/listops_generator.h"
+#include "data/listops_tsv.h"
+#include "data/pathfinder_generator.h"
+#include "data/png_image.h"
+
+namespace cosformer::cli {
+namespace {
+
+struct Settings {
+  std::string folder;
+  data::ListOpsOptions listops;
+  data::PathfinderOptions pathfinder;
+  int size = 32;
+  bool tsv = false;
+  long long preview = 0;
+};
+
+// Turns the generators' callback into a progress line.
+data::Progress shown(const std::string& what, const std::string& unit) {
+  const auto line = std::make_shared<std::unique_ptr<Progress>>();
+  const auto before = std::make_shared<std::uint64_t>(0);
+  return [=](std::uint64_t done, std::uint64_t total) {
+    if (!*line) *line = std::make_unique<Progress>(what, static_cast<long long>(total), unit);
+    (*line)->advance(static_cast<long long>(done - *before));
+    *before = done;
+  };
+}
+
+// What somebody wants to know before training on it: sizes, lengths, and what always answering the same would score.
+void print_summary(const std::string& folder, const data::Splits& splits) {
+  Table table({"part", "examples", "shortest", "mean length", "longest", "classes", "largest class"});
+  for (const auto& [name, part] : {std::pair{"train", splits.train}, {"valid", splits.valid}, {"test", splits.test}}) {
+    std::vector<long long> counts(part->info().classes.size(), 0);
+    double sum = 0;
+    std::int64_t shortest = part->size() == 0 ? 0 : part->lengths(0).first, longest = 0;
+    for (std::size_t at = 0; at < part->size(); ++at) {
+      const std::int64_t length = part->lengths(at).first;
+      sum += static_cast<double>(length);
+      shortest = std::min(shortest, length);
+      longest = std::max(longest, length);
+      ++counts[static_cast<std::size_t>(part->label(at))];
+    }
+    const auto size = static_cast<double>(std::max<std::size_t>(part->size(), 1));
+    const long long most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+    table.add({name, with_commas(static_cast<long long>(part->size())), std::to_string(shortest),
+               significant(sum / size, 4), std::to_string(longest), std::to_string(counts.size()),
+               significant(100 * static_cast<double>(most) / size) + "%"});
+  }
+  std::printf("%s\n%s", folder.c_str(), table.text().c_str());
+}
+
+void make_listops(const Settings& s) {
+  const data::Splits splits = data::open_or_generate_listops(s.folder, s.listops, shown("listops", "expressions"));
+  print_summary(s.folder, splits);
+  if (!s.tsv) return;
+  for (const auto& [name, part] : {std::pair{"train", splits.train}, {"valid", splits.valid}, {"test", splits.test}}) {
+    const std::string path = (std::filesystem::path(s.folder) / ("basic_" + std::string(name) + ".tsv")).string();
+    data::write_listops_tsv(path, *part);
+    std::printf("wrote %s\n", path.c_str());
+  }
+}
+
+void make_pathfinder(const Settings& s) {
+  data::PathfinderOptions options = data::published_pathfinder(s.size);
+  options.seed = s.pathfinder.seed;
+  options.train = s.pathfinder.train;
+  options.valid = s.pathfinder.valid;
+  options.test = s.pathfinder.test;
+  options.threads = s.pathfinder.threads;
+  const data::Splits splits = data::open_or_generate_pathfinder(s.folder, options, shown("pathfinder", "images"));
+  print_summary(s.folder, splits);
+  for (long long at = 0; at < std::min(s.preview, static_cast<long long>(splits.train->size())); ++at) {
+    const data::Example example = splits.train->get(static_cast<std::size_t>(at));
+    const auto* pixels = static_cast<const std::uint8_t*>(example.first.data);
+    const std::string path = (std::filesystem::path(s.folder) /
+                              ("train-" + std::to_string(at) + "-label-" + std::to_string(example.label) + ".png"))
+                                 .string();
+    data::write_png(path, {s.size, s.size, {pixels, pixels + example.first.size}});
+    std::printf("wrote %s\n", path.c_str());
+  }
+}
+
+}  // namespace
+
+void add_data(CLI::App& app) {
+  app.require_subcommand(1);
+  const auto s = std::make_shared<Settings>();
+  CLI::App& listops = *app.add_subcommand("listops", "nested list operations (Long Range Arena)");
+  listops.description(
+      "Makes ListOps as the Long Range Arena defines it: trees of MIN, MAX, MED and SM over digits. The same seed "
+      "gives\n"
+      "the same bytes. Files that are there already are opened, not made again.");
+  listops.add_option("--out", s->folder, "folder for the files")->required();
+  listops.add_option("--seed", s->listops.seed, "which expressions")->capture_default_str();
+  listops.add_option("--train", s->listops.train, "training expressions")->capture_default_str();
+  listops.add_option("--valid", s->listops.valid, "validation expressions")->capture_default_str();
+  listops.add_option("--test", s->listops.test, "test expressions")->capture_default_str();
+  listops.add_option("--longer-than", s->listops.longer_than, "least length, itself excluded")->capture_default_str();
+  listops.add_option("--shorter-than", s->listops.shorter_than, "greatest length, itself excluded")
+      ->capture_default_str();
+  listops.add_option("--threads", s->listops.threads, "0: all cores; the result is the same")->capture_default_str();
+  listops.add_flag("--tsv", s->tsv, "also write the published form, basic_train.tsv and so on");
+  listops.callback([s] { make_listops(*s); });
+
+  CLI::App& pathfinder = *app.add_subcommand("pathfinder", "are two discs on one dashed path? (Long Range Arena)");
+  pathfinder.description(
+      "Makes Pathfinder images by the published procedure and settings, as sequences of gray pixels. The same seed "
+      "gives\n"
+      "the same images. Files that are there already are opened, not made again.");
+  pathfinder.add_option("--out", s->folder, "folder for the files")->required();
+  pathfinder.add_option("--size", s->size, "pixels a side: 32, 64, 128 (Path-X) or 256")->capture_default_str();
+  pathfinder.add_option("--seed", s->pathfinder.seed, "which images")->capture_default_str();
+  pathfinder.add_option("--train", s->pathfinder.train, "training images")->capture_default_str();
+  pathfinder.add_option("--valid", s->pathfinder.valid, "validation images")->capture_default_str();
+  pathfinder.add_option("--test", s->pathfinder.test, "test images")->capture_default_str();
+  pathfinder.add_option("--threads", s->pathfinder.threads, "0: all cores; the result is the same")
+      ->capture_default_str();
+  pathfinder.add_option("--preview", s->preview, "write that many training images as PNG files, to look at");
+  pathfinder.callback([s] { make_pathfinder(*s); });
+}
+
+}  // namespace cosformer::cli
