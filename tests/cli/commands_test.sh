@@ -56,7 +56,8 @@ contains out "within their bound"
 expect 0 "check as JSON" "$cosformer" check --cases 8 --max-length 30 --json
 contains out '"error_bound"'
 expect 0 "bench" "$cosformer" bench attention --lengths 64 --heads 2 --dims 16 --seconds 0.01 \
-  --json "$work/bench.json" --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2
+  --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2 \
+  --json "$work/bench.json"
 for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
   peak_bytes max_error error_bound roof_fraction; do
   if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then

@@ -71,6 +71,7 @@ TEST(CpuProperties, SameThreadsSameBits) {
       const CaseResult second = verify::run_case(kernels, c, data, dtype, 3);
       for (const verify::NamedPart& part : verify::result_parts()) {
         const std::vector<double>& x = first.*part.part;
+        if (x.empty()) continue;
         EXPECT_EQ(std::memcmp(x.data(), (second.*part.part).data(), x.size() * sizeof(double)), 0) << part.name;
       }
     }
