@@ -46,7 +46,7 @@ constexpr double unit_roundoff(DType dtype) {
   switch (dtype) {
     case DType::kFloat64: return 0x1p-53;
     case DType::kFloat32: return 0x1p-24;
-    case DType::kBFloat16: return 0x1p-9;
+    case DType::kBFloat16: return 0x1p-8;
     case DType::kFloat16: return 0x1p-11;
   }
   return 0;

@@ -70,5 +70,16 @@ TEST(Dtype, NarrowingRoundsToNearestEven) {
   }
 }
 
+// The unit roundoff is half the gap above 1.
+TEST(Dtype, UnitRoundoffIsHalfTheGapAboveOne) {
+  EXPECT_EQ(unit_roundoff(DType::kFloat64), std::numeric_limits<double>::epsilon() / 2);
+  EXPECT_EQ(unit_roundoff(DType::kFloat32), std::numeric_limits<float>::epsilon() / 2);
+  const auto gap_above_one = [](auto one, auto widen) {
+    return widen({static_cast<std::uint16_t>(one.bits + 1)}) - 1.0F;
+  };
+  EXPECT_EQ(unit_roundoff(DType::kBFloat16), gap_above_one(to_bfloat16(1), [](BFloat16 x) { return to_float(x); }) / 2);
+  EXPECT_EQ(unit_roundoff(DType::kFloat16), gap_above_one(to_float16(1), [](Float16 x) { return to_float(x); }) / 2);
+}
+
 }  // namespace
 }  // namespace cosformer::kernels

@@ -189,7 +189,7 @@ class QuadraticHead {
       for (std::int64_t c = 0; c < p_.value_dim; ++c) out[c] += w * v_[j * p_.value_dim + c];
     }
     for (std::int64_t c = 0; state_ != nullptr && c < 2 * p_.dim; ++c) {
-      const Real f = doubled(qf_ + i * 2 * p_.dim, i, c) * power_of_decay(i + 1);
+      const Real f = round(doubled(qf_ + i * 2 * p_.dim, i, c) * power_of_decay(i + 1));
       for (std::int64_t e = 0; e < p_.value_dim; ++e) out[e] += f * state_[c * columns_ + e];
       sum += f * state_[c * columns_ + p_.value_dim];
     }
@@ -241,7 +241,7 @@ class QuadraticHead {
       for (std::int64_t c = 0; c < 2 * p_.dim; ++c) {
         const Real* row = state_ + c * columns_;
         Real* d_row = d_state_in_ + c * columns_;
-        const Real f = doubled(qf_ + i * 2 * p_.dim, i, c) * power;
+        const Real f = round(doubled(qf_ + i * 2 * p_.dim, i, c) * power);
         const Real df = dot(g, row, p_.value_dim) + dden_[i] * row[p_.value_dim];
         add_doubled(dqf_ + i * 2 * p_.dim, i, c, df * power);
         dln_ += static_cast<Real>(i + 1) * f * df;
@@ -257,7 +257,7 @@ class QuadraticHead {
       const Real* v = v_ + j * p_.value_dim;
       for (std::int64_t c = 0; c < 2 * p_.dim; ++c) {
         const Real* d_row = d_state_out_ + c * columns_;
-        const Real f = doubled(kf_ + j * 2 * p_.dim, j, c) * power;
+        const Real f = round(doubled(kf_ + j * 2 * p_.dim, j, c) * power);
         const Real df = dot(v, d_row, p_.value_dim) + d_row[p_.value_dim];
         add_doubled(dkf_ + j * 2 * p_.dim, j, c, df * power);
         dln_ += static_cast<Real>(tk_ - 1 - j) * f * df;
@@ -279,7 +279,7 @@ class QuadraticHead {
     for (std::int64_t j = 0; j < tk_; ++j) {
       const Real power = power_of_decay(tk_ - 1 - j);
       for (std::int64_t c = 0; c < 2 * p_.dim; ++c) {
-        const Real f = power * doubled(kf_ + j * 2 * p_.dim, j, c);
+        const Real f = round(power * doubled(kf_ + j * 2 * p_.dim, j, c));
         for (std::int64_t e = 0; e < p_.value_dim; ++e) state_out_[c * columns_ + e] += f * v_[j * p_.value_dim + e];
         state_out_[c * columns_ + p_.value_dim] += f;
       }
