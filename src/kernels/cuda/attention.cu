@@ -72,7 +72,7 @@ class Passes {
       prefix_of_keys(side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
       if (p_.state_kv_out != nullptr) sweep.store = StoreState::kFinal;
-      launch(Role::kForward, sweep);
+      launch(Role::kForward, Mode::kRun, sweep);
       if (p_.state_kv_out != nullptr) export_state(sweep, false, p_.state_kv_out, p_.state_z_out);
     }
   }
@@ -97,7 +97,7 @@ class Passes {
         sweep.decay_gradient = query_decay_ + side * parts;
         if (g_->d_state_kv_out != nullptr) sweep.store = StoreState::kFinal;
       }
-      launch(Role::kQueryGradient, sweep);
+      launch(Role::kQueryGradient, Mode::kRun, sweep);
       last = sweep;
     }
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
@@ -113,7 +113,7 @@ class Passes {
         if (keys && decay) sweep.decay_gradient = key_decay_ + side * parts;
         const bool wants_state = g_->d_state_kv_in != nullptr || (decay && p_.state_kv_in != nullptr);
         if (keys && wants_state) sweep.store = StoreState::kFinal;
-        launch(role, sweep);
+        launch(role, Mode::kRun, sweep);
         if (keys && g_->d_state_kv_in != nullptr) {
           export_state(sweep, true, g_->d_state_kv_in, g_->d_state_z_in);
         }
@@ -212,7 +212,6 @@ class Passes {
     SweepParams s = base(role);
     set_cut(s, plan_.state_cut);
     s.precise = role == Role::kForward && p_.state_kv_out != nullptr ? 1 : 0;
-    s.intra = s.inter = s.update = 1;
     s.reversed = reversed ? 1 : 0;
     const bool second = plan_.two_sided && reversed;
     s.strict = second ? 1 : 0;
@@ -228,9 +227,9 @@ class Passes {
     s.initial = s.segments > 1 || carried ? InitialState::kOfSegment : InitialState::kZero;
   }
 
-  void launch(Role role, const SweepParams& s) {
+  void launch(Role role, Mode mode, const SweepParams& s) {
     launches_.add([&](cudaStream_t stream) {
-      return launch_role(role, p_.dtype, padded_features(features_of(role)), s, stream);
+      return launch_role(role, mode, p_.dtype, padded_features(features_of(role)), s, stream);
     });
   }
 
@@ -254,11 +253,9 @@ class Passes {
   }
 
   void sum_segments(Role role, SweepParams s) {
-    s.intra = s.inter = 0;
-    s.update = 1;
     s.initial = InitialState::kZero;
     s.store = StoreState::kOfSegment;
-    launch(role, s);
+    launch(role, Mode::kSum, s);
   }
 
   void scan(const SweepParams& s, bool gradient, const float* kv, const float* z, bool total) {
@@ -297,13 +294,12 @@ class Passes {
   void apply(Role role, const Segments& segments, float* slots, int count) {
     SweepParams s = base(role);
     set_cut(s, segments);
-    s.inter = 1;
     s.frame = Frame::kRows;
     s.states = slots;
     s.slots = count;
     s.total_slot = count - 1;
     s.initial = InitialState::kTotal;
-    launch(role, s);
+    launch(role, Mode::kApply, s);
   }
 
   void sum_decay(const SweepParams& s) {

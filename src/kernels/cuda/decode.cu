@@ -16,7 +16,7 @@ constexpr int kMaxDim = static_cast<int>(kMaxHeadDim);
 // A thread owns kVector adjacent value columns and every `stride`-th feature of one head.
 template <class Io, int kTokens, int kVector>
 __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant__ Problem p) {
-  __shared__ float features[4][kTokens][kMaxDim];  // k cos, k sin, q cos, q sin
+  __shared__ float4 features[kTokens][kMaxDim];  // k cos, k sin, q cos, q sin
   __shared__ float partial[kThreads * kVector];
   __shared__ float denominators[kTokens];
   __shared__ float powers[kTokens + 1];             // of the decay
@@ -44,10 +44,7 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
       q = map_forward(p.feature_map, to_float(static_cast<const Io*>(p.q.data)[at(p.q, token) + d]));
     }
     const Turn turn = turn_of(theta, static_cast<double>(position + token));
-    features[0][token][d] = k * turn.cosine;
-    features[1][token][d] = k * turn.sine;
-    features[2][token][d] = q * turn.cosine;
-    features[3][token][d] = q * turn.sine;
+    features[token][d] = make_float4(k * turn.cosine, k * turn.sine, q * turn.cosine, q * turn.sine);
   }
   if (threadIdx.x <= kTokens) powers[threadIdx.x] = decay_of(log_decay, threadIdx.x);
   __syncthreads();
@@ -57,12 +54,18 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
     float sum = 0.0F;
     if (j <= i) {
       for (int d = threadIdx.x % 32; d < dim; d += 32) {
-        sum += features[2][i][d] * features[0][j][d] + features[3][i][d] * features[1][j][d];
+        sum += features[i][d].z * features[j][d].x + features[i][d].w * features[j][d].y;
       }
 #pragma unroll
       for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
     }
     if (threadIdx.x % 32 == 0) similarities[i][j] = j <= i ? sum * powers[i - j] : 0.0F;
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < tokens * dim; i += kThreads) {  // from here on keys as the state takes them
+    const int token = i / dim;
+    features[token][i % dim].x *= powers[tokens - 1 - token];
+    features[token][i % dim].y *= powers[tokens - 1 - token];
   }
   __syncthreads();
 
@@ -75,15 +78,15 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
       float c = in == nullptr ? 0.0F : in[d], s = in == nullptr ? 0.0F : in[dim + d];
 #pragma unroll
       for (int token = 0; token < kTokens; ++token) {
-        if (token < tokens) sums[token] += features[2][token][d] * c + features[3][token][d] * s;
+        if (token < tokens) sums[token] += features[token][d].z * c + features[token][d].w * s;
       }
       c *= powers[tokens];
       s *= powers[tokens];
 #pragma unroll
       for (int token = 0; token < kTokens; ++token) {
         if (token >= tokens) break;
-        c += powers[tokens - 1 - token] * features[0][token][d];
-        s += powers[tokens - 1 - token] * features[1][token][d];
+        c += features[token][d].x;
+        s += features[token][d].y;
       }
       if (out != nullptr) {
         out[d] = c;
@@ -119,7 +122,8 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
     }
     const std::int64_t matrix = static_cast<std::int64_t>(dim) * value_dim;
     const std::int64_t base = head_index * 2 * matrix + column;
-    constexpr int kUnroll = kTokens <= 2 ? 4 : 2;
+    constexpr int kUnroll = kTokens == 1 ? 8 : 4;  // loads in flight
+    const float carried = powers[tokens];
     for (int d0 = first; d0 < dim; d0 += stride * kUnroll) {
       float state[kUnroll][2][kVector] = {};
       if (p.state_kv_in != nullptr) {
@@ -131,7 +135,7 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
             if (d >= dim) continue;
             const float* from = p.state_kv_in + base + part * matrix + static_cast<std::int64_t>(d) * value_dim;
             if constexpr (kVector == 4) {
-              const float4 x = *reinterpret_cast<const float4*>(from);
+              const float4 x = __ldcs(reinterpret_cast<const float4*>(from));
               state[u][part][0] = x.x;
               state[u][part][1] = x.y;
               state[u][part][2] = x.z;
@@ -145,26 +149,20 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
       for (int u = 0; u < kUnroll; ++u) {
         const int d = d0 + u * stride;
         if (d >= dim) continue;
-#pragma unroll
-        for (int token = 0; token < kTokens; ++token) {
-          if (token >= tokens) break;
-          const float qc = features[2][token][d], qs = features[3][token][d];
-#pragma unroll
-          for (int i = 0; i < kVector; ++i) sums[token][i] += qc * state[u][0][i] + qs * state[u][1][i];
-        }
+        float next[2][kVector];
 #pragma unroll
         for (int part = 0; part < 2; ++part)
 #pragma unroll
-          for (int i = 0; i < kVector; ++i) state[u][part][i] *= powers[tokens];
+          for (int i = 0; i < kVector; ++i) next[part][i] = state[u][part][i] * carried;
 #pragma unroll
         for (int token = 0; token < kTokens; ++token) {
           if (token >= tokens) break;
-          const float weight = powers[tokens - 1 - token];
-          const float kc = weight * features[0][token][d], ks = weight * features[1][token][d];
+          const float4 f = features[token][d];
 #pragma unroll
           for (int i = 0; i < kVector; ++i) {
-            state[u][0][i] += kc * values[token][i];
-            state[u][1][i] += ks * values[token][i];
+            sums[token][i] += f.z * state[u][0][i] + f.w * state[u][1][i];
+            next[0][i] += f.x * values[token][i];
+            next[1][i] += f.y * values[token][i];
           }
         }
         if (p.state_kv_out != nullptr) {
@@ -172,10 +170,9 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
           for (int part = 0; part < 2; ++part) {
             float* to = p.state_kv_out + base + part * matrix + static_cast<std::int64_t>(d) * value_dim;
             if constexpr (kVector == 4) {
-              *reinterpret_cast<float4*>(to) =
-                  make_float4(state[u][part][0], state[u][part][1], state[u][part][2], state[u][part][3]);
+              __stcs(reinterpret_cast<float4*>(to), make_float4(next[part][0], next[part][1], next[part][2], next[part][3]));
             } else {
-              *to = state[u][part][0];
+              *to = next[part][0];
             }
           }
         }

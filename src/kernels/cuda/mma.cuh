@@ -26,6 +26,8 @@ __device__ __forceinline__ float high_of(std::uint32_t packed) { return __uint_a
 // bfloat16 operands, m16n8k16.
 struct Bf16Engine {
   using Operand = __nv_bfloat16;
+  using Tile = std::uint32_t;  // address in shared memory: 32-bit arithmetic
+  static __device__ __forceinline__ Tile tile_at(const void* p) { return shared_address(p); }
   static constexpr int kDepth = 16;
   static constexpr int kPad = 8;  // elements; makes a row an odd number of 16-byte units, so that ldmatrix has no conflicts
   static constexpr int kStatePad = 8;
@@ -43,51 +45,51 @@ struct Bf16Engine {
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
   }
-  static __device__ __forceinline__ void load4(std::uint32_t (&r)[4], const Operand* p) {
+  static __device__ __forceinline__ void load4(std::uint32_t (&r)[4], Tile p) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(shared_address(p))
+                 : "r"(p)
                  : "memory");
   }
-  static __device__ __forceinline__ void load4_transposed(std::uint32_t (&r)[4], const Operand* p) {
+  static __device__ __forceinline__ void load4_transposed(std::uint32_t (&r)[4], Tile p) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(shared_address(p))
+                 : "r"(p)
                  : "memory");
   }
   // A[m][k] from storage [m][k].
-  static __device__ __forceinline__ A load_a(const Operand* tile, int pitch, int m, int k, int lane) {
+  static __device__ __forceinline__ A load_a(Tile tile, int pitch, int m, int k, int lane) {
     A a;
-    load4(a.r, tile + (m + (lane & 15)) * pitch + k + (lane >> 4) * 8);
+    load4(a.r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (m * pitch + k)));
     return a;
   }
   // A[m][k] from storage [k][m].
-  static __device__ __forceinline__ A load_a_transposed(const Operand* tile, int pitch, int m, int k, int lane) {
+  static __device__ __forceinline__ A load_a_transposed(Tile tile, int pitch, int m, int k, int lane) {
     A a;
-    load4_transposed(a.r, tile + (k + (lane & 7) + (lane >> 4) * 8) * pitch + m + ((lane >> 3) & 1) * 8);
+    load4_transposed(a.r, tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (k * pitch + m)));
     return a;
   }
   // Two B[k][n] tiles, n and n + 8, from storage [n][k].
-  static __device__ __forceinline__ void load_b(B& b0, B& b1, const Operand* tile, int pitch, int n, int k, int lane) {
+  static __device__ __forceinline__ void load_b(B& b0, B& b1, Tile tile, int pitch, int n, int k, int lane) {
     std::uint32_t r[4];
-    load4(r, tile + (n + (lane & 7) + (lane >> 4) * 8) * pitch + k + ((lane >> 3) & 1) * 8);
+    load4(r, tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (n * pitch + k)));
     b0 = {{r[0], r[1]}};
     b1 = {{r[2], r[3]}};
   }
   // Two B[k][n] tiles, n and n + 8, from storage [k][n].
-  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, const Operand* tile, int pitch, int n, int k,
+  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k,
                                                            int lane) {
     std::uint32_t r[4];
-    load4_transposed(r, tile + (k + (lane & 7) + ((lane >> 3) & 1) * 8) * pitch + n + (lane >> 4) * 8);
+    load4_transposed(r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (k * pitch + n)));
     b0 = {{r[0], r[1]}};
     b1 = {{r[2], r[3]}};
   }
   // One B[k][n] tile from storage [k][n].
-  static __device__ __forceinline__ B load_b1_transposed(const Operand* tile, int pitch, int n, int k, int lane) {
+  static __device__ __forceinline__ B load_b1_transposed(Tile tile, int pitch, int n, int k, int lane) {
     B b;
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
                  : "=r"(b.r[0]), "=r"(b.r[1])
-                 : "r"(shared_address(tile + (k + (lane & 15)) * pitch + n))
+                 : "r"(tile + 2 * ((lane & 15) * pitch + (k * pitch + n)))
                  : "memory");
     return b;
   }
@@ -169,8 +171,8 @@ struct Bf16Engine {
     w[0] = {{pack_bf16(c0[0], c0[1]), pack_bf16(c0[2], c0[3]), pack_bf16(c1[0], c1[1]), pack_bf16(c1[2], c1[3])}};
   }
   static __device__ __forceinline__ A weights_a(const Weights& w) { return w; }
-  static __device__ __forceinline__ void store_pair(Operand* p, float x, float y) {
-    *reinterpret_cast<std::uint32_t*>(p) = pack_bf16(x, y);
+  static __device__ __forceinline__ void store_pair(Tile tile, int offset, float x, float y) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile + 2 * offset), "r"(pack_bf16(x, y)) : "memory");
   }
 };
 
@@ -179,6 +181,8 @@ struct Bf16Engine {
 template <int kTerms>
 struct Tf32Engine {
   using Operand = float;
+  using Tile = const float*;
+  static __device__ __forceinline__ Tile tile_at(const void* p) { return static_cast<const float*>(p); }
   static constexpr int kDepth = 8;
   static constexpr int kPad = 4;
   static constexpr int kStatePad = 12;
@@ -245,28 +249,28 @@ struct Tf32Engine {
       for (int i = 0; i < 4; ++i) c[i] += d[i] + low[i];
     }
   }
-  static __device__ __forceinline__ A load_a(const Operand* tile, int pitch, int m, int k, int lane) {
+  static __device__ __forceinline__ A load_a(Tile tile, int pitch, int m, int k, int lane) {
     const float* p = tile + (m + (lane >> 2)) * pitch + k + 2 * (lane & 3);
     const float2 top = *reinterpret_cast<const float2*>(p);
     const float2 bottom = *reinterpret_cast<const float2*>(p + 8 * pitch);
     return {{top.x, bottom.x, top.y, bottom.y}};
   }
-  static __device__ __forceinline__ A load_a_transposed(const Operand* tile, int pitch, int m, int k, int lane) {
+  static __device__ __forceinline__ A load_a_transposed(Tile tile, int pitch, int m, int k, int lane) {
     const float* p = tile + (k + 2 * (lane & 3)) * pitch + m + (lane >> 2);
     return {{p[0], p[8], p[pitch], p[pitch + 8]}};
   }
-  static __device__ __forceinline__ void load_b(B& b0, B& b1, const Operand* tile, int pitch, int n, int k, int lane) {
+  static __device__ __forceinline__ void load_b(B& b0, B& b1, Tile tile, int pitch, int n, int k, int lane) {
     const float* p = tile + (n + (lane >> 2)) * pitch + k + 2 * (lane & 3);
     b0 = *reinterpret_cast<const B*>(p);
     b1 = *reinterpret_cast<const B*>(p + 8 * pitch);
   }
-  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, const Operand* tile, int pitch, int n, int k,
+  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k,
                                                            int lane) {
     const float* p = tile + (k + 2 * (lane & 3)) * pitch + n + (lane >> 2);
     b0 = {{p[0], p[pitch]}};
     b1 = {{p[8], p[pitch + 8]}};
   }
-  static __device__ __forceinline__ B load_b1_transposed(const Operand* tile, int pitch, int n, int k, int lane) {
+  static __device__ __forceinline__ B load_b1_transposed(Tile tile, int pitch, int n, int k, int lane) {
     const float* p = tile + (k + 2 * (lane & 3)) * pitch + n + (lane >> 2);
     return {{p[0], p[pitch]}};
   }
@@ -320,8 +324,8 @@ struct Tf32Engine {
     w[1] = {{c1[0], c1[1], c1[2], c1[3]}};
   }
   static __device__ __forceinline__ A weights_a(const Weights& w) { return {{w.r[0], w.r[2], w.r[1], w.r[3]}}; }
-  static __device__ __forceinline__ void store_pair(Operand* p, float x, float y) {
-    *reinterpret_cast<float2*>(p) = make_float2(x, y);
+  static __device__ __forceinline__ void store_pair(Tile tile, int offset, float x, float y) {
+    *reinterpret_cast<float2*>(const_cast<float*>(tile) + offset) = make_float2(x, y);
   }
 };
 

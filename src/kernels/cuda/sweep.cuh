@@ -18,6 +18,7 @@ struct Sweep {
   using Operand = typename C::Operand;
   using A = typename Engine::A;
   using B = typename Engine::B;
+  using Tile = typename Engine::Tile;
   static constexpr int kChunk = C::kChunk;
   static constexpr Role kRole = C::kRole;
 
@@ -133,9 +134,15 @@ struct Sweep {
     const int r = threadIdx.x;
     if (r >= kChunk) return;
     const Turn turn = turn_of(theta, first_position + rows.token_at(position + r));
-    const float safe = fabsf(turn.cosine) < 1e-18F ? 1e-18F : turn.cosine;
-    array(C::kRowCosine)[r] = powers ? safe * array(C::kRowPower)[r] : safe;
-    array(C::kRowTangent)[r] = turn.sine / safe;
+    const float power = powers ? array(C::kRowPower)[r] : 1.0F;
+    if constexpr (C::kWide) {
+      array(C::kRowCosine)[r] = turn.cosine * power;
+      array(C::kRowTangent)[r] = turn.sine * power;
+    } else {  // (x S_sin tan θ + x S_cos) cos θ needs one set of accumulators
+      const float safe = fabsf(turn.cosine) < 1e-18F ? 1e-18F : turn.cosine;
+      array(C::kRowCosine)[r] = safe * power;
+      array(C::kRowTangent)[r] = __fdividef(turn.sine, safe);
+    }
     if (powers) {
       const float weight = array(C::kSumPower)[r];
       array(C::kSumCosine)[r] = turn.cosine * weight;
@@ -249,6 +256,7 @@ struct Sweep {
 
   // Puts the state where the matrix unit can read it as an operand.
   __device__ __forceinline__ void publish_state() {
+    const Tile target = Engine::tile_at(state_tile);
 #pragma unroll
     for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -256,10 +264,10 @@ struct Sweep {
 #pragma unroll
         for (int n = 0; n < C::kStateColumns; ++n) {
           if (n == C::kSplitTiles && state_split() != 0) continue;
-          Operand* to = state_tile + part * C::kStatePart + (state_row(m) + g) * C::kStatePitch + state_column(n) + 2 * t;
+          const int to = part * C::kStatePart + (state_row(m) + g) * C::kStatePitch + state_column(n) + 2 * t;
           const float(&x)[4] = state[part][m][n];
-          Engine::store_pair(to, x[0], x[1]);
-          Engine::store_pair(to + 8 * C::kStatePitch, x[2], x[3]);
+          Engine::store_pair(target, to, x[0], x[1]);
+          Engine::store_pair(target, to + 8 * C::kStatePitch, x[2], x[3]);
         }
   }
 
@@ -267,6 +275,13 @@ struct Sweep {
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void finish(int stage, int position);
   __device__ __forceinline__ void compute(int stage, int position, double& decay_sum);
+  __device__ __forceinline__ void score(int stage, typename Engine::Weights (&weights)[kChunk / C::kDepth],
+                                        double& decay_sum);
+  __device__ __forceinline__ void apply_state(int stage, int position, float (&out)[C::kOutTiles + 1][4],
+                                              double& decay_sum);
+  template <bool kSums, bool kScores>
+  __device__ __forceinline__ void add_chunk(int stage, const typename Engine::Weights (&weights)[kChunk / C::kDepth],
+                                            float (&out)[C::kOutTiles + 1][4]);
   __device__ __forceinline__ void precise_update(int stage);
   __device__ __forceinline__ void extra_feature_sum(int stage, float (&sum)[2][2]);
   __device__ __forceinline__ void write_rows(int stage, int position, float (&out)[C::kOutTiles + 1][4]);

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/cuda/sweep_chunk.cuh"
+#include "kernels/cuda/sweep_products.cuh"
 
 namespace cosformer::kernels::cuda {
 
@@ -48,12 +48,12 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
     if constexpr (kRole == Role::kQueryGradient) scale[i] = array(C::kRowInverse)[row];
     if constexpr (kRole == Role::kKeyGradient) present[i] = key_present(token);
   }
-  Io* staged;
-  if constexpr (C::kColumnWarps > 1) {
-    staged = reinterpret_cast<Io*>(shared + C::kOutStage + warp * C::kOutStageWarp);
-  } else {
-    staged = reinterpret_cast<Io*>(tile(stage, C::kX) + first_row * C::kFeaturePitch);  // read by this warp alone
+  // Over the x of these rows, once the warps that share them have read it.
+  Io* const staged = reinterpret_cast<Io*>(tile(stage, C::kX) + first_row * C::kFeaturePitch) + first_column;
+  if constexpr (C::kColumnWarps == 1) {
     __syncwarp();
+  } else {
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + row_warp), "n"(32 * C::kColumnWarps) : "memory");
   }
   // What the first of two passes left in the destination.
   const auto earlier = [&](int i, int column) {
@@ -138,14 +138,13 @@ __device__ __forceinline__ void Sweep<Config>::run() {
 
   load_state();
   if (position < end) {
-    publish_state();
+    if constexpr (C::kInter) publish_state();
     fetch(0, position);
-    if (p.intra) build_distances();
+    if constexpr (C::kIntra) build_distances();
   }
   int first = -1, last = -1, stage = 0;
   for (; position < end; position += kChunk) {
-    const bool runs = p.intra || p.update;
-    if (runs) {
+    if constexpr (C::kUpdate) {
       const int chunk_first = max(lead - position, 0);
       const int chunk_last = p.reversed ? kChunk : min(kChunk, frame_length - position);
       if (chunk_first != first || chunk_last != last) {
@@ -154,18 +153,20 @@ __device__ __forceinline__ void Sweep<Config>::run() {
         build_powers(first, last);
       }
     }
-    build_angles(position, runs);
+    build_angles(position, C::kUpdate);
     finish(stage, position);
     __syncthreads();
     if (position + kChunk < end) fetch((stage + 1) % C::kStages, position + kChunk);
     compute(stage, position, decay_sum);
     float extra[2][2];
-    const bool sums_extra = C::kExtraFeature && p.update && warp < C::kValues / 16;
-    if (sums_extra) extra_feature_sum(stage, extra);
+    const bool sums_extra = C::kExtraFeature && C::kUpdate && warp < C::kValues / 16;
+    if constexpr (C::kExtraFeature && C::kUpdate) {
+      if (sums_extra) extra_feature_sum(stage, extra);
+    }
     const float decay = arrays[C::kChunkDecay];
     __syncthreads();
-    if (p.update) publish_state();
-    if constexpr (C::kExtraFeature) {
+    if constexpr (C::kIntra) publish_state();
+    if constexpr (C::kExtraFeature && C::kUpdate) {
       if (sums_extra) {
 #pragma unroll
         for (int n = 0; n < 2; ++n)
@@ -206,9 +207,9 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)
   Sweep<Config>(params, shared).run();
 }
 
-template <class Io, int kFeatures, Role kRole>
+template <class Io, int kFeatures, Role kRole, Mode kMode>
 cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream) {
-  using Config = TileConfig<Io, kFeatures, kRole>;
+  using Config = TileConfig<Io, kFeatures, kRole, kMode>;
   const auto kernel = sweep_kernel<Config>;
   const cudaError_t status =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);

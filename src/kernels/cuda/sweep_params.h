@@ -16,6 +16,9 @@ namespace cosformer::kernels::cuda {
 // with g = dout / s and e = −dout·out / s. The state is Σ_j y_j ⊗ z_j with the angle and decay of j.
 enum class Role : std::uint8_t { kForward, kQueryGradient, kKeyGradient, kValueGradient };
 
+// What a sweep does: rows against a state that runs along; only the sum of the columns; rows against a finished sum.
+enum class Mode : std::uint8_t { kRun, kSum, kApply };
+
 struct TileSource {
   const void* data;
   std::int64_t batch_stride, time_stride, head_stride;
@@ -60,7 +63,6 @@ struct SweepParams {
   int normalised;
   float eps;
 
-  int intra, inter, update;  // which of the three parts run
   int reversed, strict;      // time runs backwards; the diagonal is left out
   Frame frame;
   InitialState initial;

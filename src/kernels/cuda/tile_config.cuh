@@ -30,12 +30,15 @@ constexpr int values_of(int features) { return features == 32 || features == 256
 constexpr int warps_of(int features) { return features == 32 ? 4 : 8; }
 constexpr int chunk_of(int features, bool wide) { return features == 32 || (wide && features >= 128) ? 32 : 64; }
 
-template <class Io_, int kFeatures_, Role kRole_>
+template <class Io_, int kFeatures_, Role kRole_, Mode kMode_>
 struct TileConfig {
   using Io = Io_;
   using Engine = typename EngineOf<Io>::type;
   using Operand = typename Engine::Operand;
   static constexpr Role kRole = kRole_;
+  static constexpr bool kIntra = kMode_ == Mode::kRun;
+  static constexpr bool kInter = kMode_ != Mode::kSum;   // rows are needed
+  static constexpr bool kUpdate = kMode_ != Mode::kApply;  // columns are needed
   static constexpr int kFeatures = kFeatures_;
   static constexpr bool kWide = sizeof(Operand) == 4;
   static constexpr bool kAsync = !kWide;
@@ -52,11 +55,12 @@ struct TileConfig {
   static constexpr int kMinBlocks = kWide ? 1 : (kFeatures == 32 ? 4 : (kFeatures == 64 ? 2 : 1));
 
   static constexpr bool kRowsAreQueries = kRole == Role::kForward || kRole == Role::kQueryGradient;
-  static constexpr bool kExtraColumn = kRole == Role::kForward || kRole == Role::kValueGradient;
+  static constexpr bool kExtraColumn =
+      kRole == Role::kForward || (kRole == Role::kValueGradient && kMode_ == Mode::kSum);
   static constexpr bool kExtraFeature = kRole == Role::kQueryGradient || kRole == Role::kKeyGradient;
   static constexpr bool kValueTransposed = kExtraFeature;  // features are the value dim's, values the key dim's
-  static constexpr bool kOwn = kExtraFeature;
-  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync;
+  static constexpr bool kOwn = kExtraFeature && kInter;
+  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter;
 
   static constexpr int kDepth = Engine::kDepth;
   static constexpr int kFeaturePitch = kFeatures + Engine::kPad;
@@ -72,17 +76,17 @@ struct TileConfig {
   static constexpr int kFeatureTile = kChunk * kFeaturePitch * int(sizeof(Operand));
   static constexpr int kValueTile = kChunk * kValuePitch * int(sizeof(Operand));
   static constexpr int kX = 0;
-  static constexpr int kY = kX + kFeatureTile;
-  static constexpr int kZ = kY + kFeatureTile;
-  static constexpr int kOwnTile = kZ + kValueTile;
-  static constexpr int kPriorTile = kOwnTile + (kOwn ? kValueTile : 0);
-  static constexpr int kStageBytes = kPriorTile + (kPrior ? kFeatureTile : 0);
-  static constexpr int kState = kStages * kStageBytes;
+  static constexpr int kY = kX + (kInter ? kFeatureTile : 0);
+  static constexpr int kZ = kY + (kUpdate ? kFeatureTile : 0);
+  static constexpr int kOwnTile = kZ + (kUpdate ? kValueTile : 0);
+  static constexpr int kStageBytes = kOwnTile + (kOwn ? kValueTile : 0);
+  static constexpr int kPriorTile = kStages * kStageBytes;  // one stage: only the thread that fetched a piece reads it
+  static constexpr int kState = kPriorTile + (kPrior ? kFeatureTile : 0);
   static constexpr int kStatePart = kFeatures * kStatePitch;  // elements
-  static constexpr int kOutPitch = kOutColumns + 16 / int(sizeof(Io));
-  static constexpr int kOutStage = kState + 2 * kStatePart * int(sizeof(Operand));
-  static constexpr int kOutStageWarp = 16 * kOutPitch * int(sizeof(Io));
-  static constexpr int kScalars = kOutStage + (kColumnWarps > 1 ? kWarps * kOutStageWarp : 0);
+  // Results pass through the x tile of their rows, which no other warps read.
+  static constexpr int kOutPitch = kFeaturePitch * int(sizeof(Operand) / sizeof(Io));
+  static_assert(kValues <= kFeatures);
+  static constexpr int kScalars = kState + (kInter ? 2 * kStatePart * int(sizeof(Operand)) : 0);
   // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in either;
   // the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
   enum Array {
