@@ -276,7 +276,7 @@ class Passes {
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
     sum_segments(Role::kForward, s);
-    scan(s, false, nullptr, nullptr, true);
+    if (s.segments > 1) scan(s, false, nullptr, nullptr, true);
   }
 
   void sum_queries() {
@@ -286,6 +286,7 @@ class Passes {
     s.states = query_slots_;
     s.slots = plan_.slots_queries;
     sum_segments(Role::kValueGradient, s);
+    if (s.segments == 1) return;
     std::swap(s.q_length, s.k_length);  // the scan measures the side that was summed
     std::swap(s.cu_seqlens_q, s.cu_seqlens_k);
     scan(s, true, nullptr, nullptr, true);

@@ -85,8 +85,8 @@ inline Plan make_plan(const Problem& p) {
     plan.sum_cut_queries = cut(p.q_length, blocks, 2 * kWantedBlocks, 512);
     plan.apply_cut_queries = cut(p.q_length, blocks, 4 * kWantedBlocks, 512);
     plan.apply_cut_keys = cut(p.k_length, blocks, 4 * kWantedBlocks, 512);
-    plan.slots_keys = plan.sum_cut_keys.count + 1;
-    plan.slots_queries = plan.sum_cut_queries.count + 1;
+    plan.slots_keys = plan.sum_cut_keys.count == 1 ? 1 : plan.sum_cut_keys.count + 1;
+    plan.slots_queries = plan.sum_cut_queries.count == 1 ? 1 : plan.sum_cut_queries.count + 1;
   }
   plan.state_slots = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
   return plan;

@@ -104,8 +104,12 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage,
     for (int i = 0; i < 2; ++i) {
       if constexpr (kRole == Role::kQueryGradient) error = {row_error[i], row_error[i]};
       const float2 weight = load_pair(distances + n * 8 - i * 8);
-      s[n][2 * i] = (s[n][2 * i] + error.x) * weight.x;
-      s[n][2 * i + 1] = (s[n][2 * i + 1] + error.y) * weight.y;
+      if constexpr (C::kExtraFeature) {
+        s[n][2 * i] += error.x;
+        s[n][2 * i + 1] += error.y;
+      }
+      s[n][2 * i] *= weight.x;
+      s[n][2 * i + 1] *= weight.y;
     }
   }
   if constexpr (kRole == Role::kQueryGradient) {

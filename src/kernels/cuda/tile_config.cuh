@@ -52,7 +52,7 @@ struct TileConfig {
   // The state: 16·kStateTiles features of every warp, whose values are cut kStateSplit times where warps outnumber features.
   static constexpr int kStateSplit = kWarps * 16 > kFeatures ? kWarps * 16 / kFeatures : 1;
   static constexpr int kStateTiles = kFeatures * kStateSplit / 16 / kWarps;
-  static constexpr int kMinBlocks = kWide ? 1 : (kFeatures == 32 ? 4 : (kFeatures == 64 ? 2 : 1));
+  static constexpr int kMinBlocks = kWide || kFeatures > 64 ? 1 : (kFeatures == 32 ? 4 : (kIntra ? 2 : 3));
 
   static constexpr bool kRowsAreQueries = kRole == Role::kForward || kRole == Role::kQueryGradient;
   static constexpr bool kExtraColumn =
