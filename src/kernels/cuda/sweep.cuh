@@ -26,6 +26,7 @@ struct Sweep {
   unsigned char* shared;
   float* arrays;
   Operand* state_tile;
+  int set = 0, state_buffer = 0;
   int head, slice, segment, warp, lane, g, t, row_warp, column_warp, first_value;
   std::int64_t sequence;
   SequenceExtent extent;
@@ -37,7 +38,9 @@ struct Sweep {
 
   __device__ __forceinline__ Sweep(const SweepParams& params, unsigned char* memory) : p(params), shared(memory) {}
 
-  __device__ __forceinline__ float* array(int which) const { return arrays + which * kChunk; }
+  // An array of the chunk at hand, and one of those with a place of their own.
+  __device__ __forceinline__ float* array(int which) const { return arrays + (set * C::kArrays + which) * kChunk; }
+  __device__ __forceinline__ float* lasting(int which) const { return arrays + which * kChunk; }
   __device__ __forceinline__ Operand* tile(int stage, int offset) const {
     return reinterpret_cast<Operand*>(shared + stage * C::kStageBytes + offset);
   }
@@ -123,18 +126,19 @@ struct Sweep {
   __device__ __forceinline__ void build_powers(int first, int last) {
     const int r = threadIdx.x;
     if (r < kChunk) {
-      array(C::kRowPower)[r] = decay_of(log_decay, r - first + 1);
-      array(C::kSumPower)[r] = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
+      lasting(C::kRowPower)[r] = decay_of(log_decay, r - first + 1);
+      lasting(C::kSumPower)[r] = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
     }
-    if (r == 0) arrays[C::kChunkDecay] = decay_of(log_decay, last - first);
+    if (r == 0) arrays[C::kChunkDecay + 2] = decay_of(log_decay, last - first);
   }
 
   // Angles of the chunk's tokens, with the decays where a state runs along.
   __device__ __forceinline__ void build_angles(int position, bool powers) {
     const int r = threadIdx.x;
     if (r >= kChunk) return;
+    if (powers && r == 0) arrays[C::kChunkDecay + set] = arrays[C::kChunkDecay + 2];
     const Turn turn = turn_of(theta, first_position + rows.token_at(position + r));
-    const float power = powers ? array(C::kRowPower)[r] : 1.0F;
+    const float power = powers ? lasting(C::kRowPower)[r] : 1.0F;
     if constexpr (C::kWide) {
       array(C::kRowCosine)[r] = turn.cosine * power;
       array(C::kRowTangent)[r] = turn.sine * power;
@@ -144,7 +148,7 @@ struct Sweep {
       array(C::kRowTangent)[r] = __fdividef(turn.sine, safe);
     }
     if (powers) {
-      const float weight = array(C::kSumPower)[r];
+      const float weight = lasting(C::kSumPower)[r];
       array(C::kSumCosine)[r] = turn.cosine * weight;
       array(C::kSumSine)[r] = turn.sine * weight;
       if constexpr (!C::kWide) {  // as the matrix unit takes them
@@ -256,7 +260,7 @@ struct Sweep {
 
   // Puts the state where the matrix unit can read it as an operand.
   __device__ __forceinline__ void publish_state() {
-    const Tile target = Engine::tile_at(state_tile);
+    const Tile target = Engine::tile_at(state_tile + state_buffer * 2 * C::kStatePart);
 #pragma unroll
     for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -275,10 +279,10 @@ struct Sweep {
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void finish(int stage, int position);
   __device__ __forceinline__ void compute(int stage, int position, double& decay_sum);
-  __device__ __forceinline__ void score(int stage, typename Engine::Weights (&weights)[kChunk / C::kDepth],
-                                        double& decay_sum);
-  __device__ __forceinline__ void apply_state(int stage, int position, float (&out)[C::kOutTiles + 1][4],
-                                              double& decay_sum);
+  __device__ __forceinline__ void score(int stage, const A (&x_kept)[C::kKeptSteps],
+                                        typename Engine::Weights (&weights)[kChunk / C::kDepth], double& decay_sum);
+  __device__ __forceinline__ void apply_state(int stage, int position, const A (&x_kept)[C::kKeptSteps],
+                                              float (&out)[C::kOutTiles + 1][4], double& decay_sum);
   template <bool kSums, bool kScores>
   __device__ __forceinline__ void add_chunk(int stage, const typename Engine::Weights (&weights)[kChunk / C::kDepth],
                                             float (&out)[C::kOutTiles + 1][4]);

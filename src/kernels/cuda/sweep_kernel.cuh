@@ -42,7 +42,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
           if (writes) p.denominator[denominator_at(token)] = sum;
           divisor[i] = fmaxf(sum, p.eps);
         }
-        scale[i] = 1.0F / divisor[i];
+        scale[i] = __fdividef(1.0F, divisor[i]);
       }
     }
     if constexpr (kRole == Role::kQueryGradient) scale[i] = array(C::kRowInverse)[row];
@@ -164,9 +164,12 @@ __device__ __forceinline__ void Sweep<Config>::run() {
     if constexpr (C::kExtraFeature && C::kUpdate) {
       if (sums_extra) extra_feature_sum(stage, extra);
     }
-    const float decay = arrays[C::kChunkDecay];
-    __syncthreads();
-    if constexpr (C::kIntra) publish_state();
+    const float decay = arrays[C::kChunkDecay + set];
+    if constexpr (!C::kOneBarrier) __syncthreads();
+    if constexpr (C::kIntra) {
+      if constexpr (C::kStateBuffers == 2) state_buffer ^= 1;
+      publish_state();
+    }
     if constexpr (C::kExtraFeature && C::kUpdate) {
       if (sums_extra) {
 #pragma unroll
@@ -184,6 +187,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
       }
     }
     stage = (stage + 1) % C::kStages;
+    if constexpr (C::kOneBarrier) set = stage;
   }
   __syncthreads();
   if (p.store == StoreState::kOfSegment) store_state(segment);

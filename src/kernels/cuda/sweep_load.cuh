@@ -31,7 +31,7 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
       if (p.normalised) {
         // Fetched by the first lane of the row's pieces, in the layout of the tile that is scaled with it.
         constexpr int kWidth = kRole == Role::kValueGradient ? C::kValues : C::kFeatures;
-        float* raw = array(C::kRawDenominator + stage);
+        float* raw = lasting(C::kRawDenominator + stage);
         for_each_piece<C, kWidth>([&](int row, int column) {
           if (column != 0) return;
           const int token = queries().token_at(position + row);
@@ -41,7 +41,7 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
         if (kRole != Role::kQueryGradient && threadIdx.x < kChunk) {
           const int token = columns.token_at(position + threadIdx.x);
           const bool valid = columns.has(token);
-          copy_async_4(array(C::kRawError + stage) + threadIdx.x, p.row_scalar + (valid ? row_scalar_at(token) : 0),
+          copy_async_4(lasting(C::kRawError + stage) + threadIdx.x, p.row_scalar + (valid ? row_scalar_at(token) : 0),
                        valid);
         }
       }
@@ -61,7 +61,7 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
   const auto present_key = [&](int token) { return key_present(token); };
   const auto one = [](int, int) { return 1.0F; };
   const auto denominator = [&](int row, int token) {
-    if constexpr (C::kAsync) return array(C::kRawDenominator + stage)[row];
+    if constexpr (C::kAsync) return lasting(C::kRawDenominator + stage)[row];
     return queries().has(token) ? p.denominator[denominator_at(token)] : 0.0F;
   };
   const auto divisor = [&](int row, int token) {
@@ -95,7 +95,9 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
       constexpr int kLanes = kPieces < 32 ? kPieces : 32;
       const auto prior = rows_of(p.prior, C::kPriorRows, 0);
       const int group_lane = threadIdx.x % kLanes;
-      for (int row = threadIdx.x / kLanes; row < kChunk; row += C::kThreads / kLanes) {
+#pragma unroll
+      for (int pass = 0; pass < kChunk; pass += C::kThreads / kLanes) {
+        const int row = pass + threadIdx.x / kLanes;
         const int token = rows.token_at(position + row);
         float dot = 0.0F;
         if (p.normalised) {
@@ -103,14 +105,20 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
           for (int piece = group_lane; piece < kPieces; piece += kLanes) {
             const int column = piece * kPieceElements<Io>;
             const Operand* x = tile(stage, C::kX) + row * C::kFeaturePitch + column;
-            float before[kPieceElements<Io>];
+            float now[kPieceElements<Io>], before[kPieceElements<Io>];
+            if constexpr (C::kAsync) {
+              unpack<Io>(now, x);
+            } else {
+#pragma unroll
+              for (int i = 0; i < kPieceElements<Io>; ++i) now[i] = to_float(x[i]);
+            }
             if constexpr (C::kPrior) {
               unpack<Io>(before, tile(0, C::kPriorTile) + row * C::kFeaturePitch + column);
             } else {
               load_piece<Io>(before, prior, token, column, rows.has(token));
             }
 #pragma unroll
-            for (int i = 0; i < kPieceElements<Io>; ++i) dot += to_float(x[i]) * before[i];
+            for (int i = 0; i < kPieceElements<Io>; ++i) dot += now[i] * before[i];
           }
 #pragma unroll
           for (int offset = kLanes / 2; offset > 0; offset /= 2) dot += __shfl_xor_sync(0xffffffffU, dot, offset);
@@ -142,7 +150,7 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
     if constexpr (kRole == Role::kKeyGradient || kRole == Role::kValueGradient) {
       const int r = threadIdx.x;
       if (r < kChunk) {
-        float* error = array(C::kRawError + stage);
+        float* error = lasting(C::kRawError + stage);
         if (!C::kAsync || !p.normalised) {
           const int token = columns.token_at(position + r);
           error[r] = p.normalised && columns.has(token) ? p.row_scalar[row_scalar_at(token)] : 0.0F;

@@ -56,7 +56,7 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
         }
         if constexpr (C::kExtraColumn) {
           add(C::kSplitTiles, kRole == Role::kForward ? Engine::ones_b(lane)
-                                                      : Engine::column_b(array(C::kRawError + stage), k, lane));
+                                                      : Engine::column_b(lasting(C::kRawError + stage), k, lane));
         }
       }
 #pragma unroll
@@ -70,7 +70,7 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
 // Weights c_ij (x_i·y_j) of this warp's rows against the chunk's tokens. 16-bit products run over the whole chunk, the
 // table being zero behind the diagonal: straight code is worth more than the products it could skip.
 template <class Config>
-__device__ __forceinline__ void Sweep<Config>::score(int stage,
+__device__ __forceinline__ void Sweep<Config>::score(int stage, const A (&x_kept)[C::kKeptSteps],
                                                      typename Engine::Weights (&weights)[kChunk / C::kDepth],
                                                      double& decay_sum) {
   constexpr int kSteps = C::kFeatures / C::kDepth;
@@ -81,7 +81,7 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage,
   float s[kChunk / 8][4] = {};
 #pragma unroll kUnroll
   for (int k = 0; k < kSteps; ++k) {
-    const A a = Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
+    const A a = C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
 #pragma unroll
     for (int j = 0; j < kChunk / 16; ++j) {
       if (C::kWide && j > row_warp) continue;
@@ -94,7 +94,7 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage,
   // Entry kChunk − Δ for this thread's first row and column, from the copy in which it is even.
   const float* distances =
       arrays + C::kDistance + (g % 2 == 0 ? 0 : C::kDistanceSize - 1) + kChunk - first_row - g + 2 * t;
-  const float* column_error = array(C::kRawError + stage) + 2 * t;
+  const float* column_error = lasting(C::kRawError + stage) + 2 * t;
   const float row_error[2] = {array(C::kRowError)[first_row + g], array(C::kRowError)[first_row + g + 8]};
 #pragma unroll
   for (int n = 0; n < kChunk / 8; ++n) {
@@ -150,8 +150,8 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage,
 
 // Rows against the state that entered the chunk: γ^(a+1) (cos θi · x S_cos + sin θi · x S_sin).
 template <class Config>
-__device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int position, float (&out)[C::kOutTiles + 1][4],
-                                                           double& decay_sum) {
+__device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int position, const A (&x_kept)[C::kKeptSteps],
+                                                           float (&out)[C::kOutTiles + 1][4], double& decay_sum) {
   constexpr int kSteps = C::kFeatures / C::kDepth;
   constexpr int kUnroll = C::kWide ? 1 : (kSteps < 8 ? kSteps : 8);
   const Tile x = Engine::tile_at(tile(stage, C::kX));
@@ -161,10 +161,10 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
   float kept[C::kOutTiles + 1][4] = {};  // wide: the sine part, where x S_sin tan θ + x S_cos would round too often
 #pragma unroll
   for (int part = 1; part >= 0; --part) {
-    const Tile s = Engine::tile_at(state_tile + part * C::kStatePart);
+    const Tile s = Engine::tile_at(state_tile + (state_buffer * 2 + part) * C::kStatePart);
 #pragma unroll kUnroll
     for (int k = 0; k < kSteps; ++k) {
-      const A a = Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
+      const A a = C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
 #pragma unroll
       for (int n = 0; n + 1 < C::kOutTiles; n += 2) {
         B b0, b1;
@@ -284,7 +284,7 @@ __device__ __forceinline__ void Sweep<Config>::add_chunk(
       }
       if constexpr (C::kExtraColumn) {
         const B b = kRole == Role::kForward ? Engine::ones_b(lane)
-                                            : Engine::column_b(array(C::kRawError + stage), k * C::kDepth, lane);
+                                            : Engine::column_b(lasting(C::kRawError + stage), k * C::kDepth, lane);
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {
           Engine::multiply(state[0][m][C::kSplitTiles], cosine[m], b);
@@ -309,11 +309,18 @@ template <class Config>
 __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, double& decay_sum) {
   typename Engine::Weights weights[kChunk / C::kDepth];
   float out[C::kOutTiles + 1][4] = {};
-  if constexpr (C::kIntra) score(stage, weights, decay_sum);
-  if constexpr (C::kInter) apply_state(stage, position, out, decay_sum);
+  A x[C::kKeptSteps];
+  if constexpr (C::kInter && C::kKeepX) {
+#pragma unroll
+    for (int k = 0; k < C::kKeptSteps; ++k) {
+      x[k] = Engine::load_a(Engine::tile_at(tile(stage, C::kX)), C::kFeaturePitch, row_warp * 16, k * C::kDepth, lane);
+    }
+  }
+  if constexpr (C::kIntra) score(stage, x, weights, decay_sum);
+  if constexpr (C::kInter) apply_state(stage, position, x, out, decay_sum);
   if constexpr (C::kUpdate) {
     if (p.log_decay != nullptr) {
-      const float decay = arrays[C::kChunkDecay];
+      const float decay = arrays[C::kChunkDecay + set];
 #pragma unroll
       for (int part = 0; part < 2; ++part)
 #pragma unroll

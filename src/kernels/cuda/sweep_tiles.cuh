@@ -106,7 +106,7 @@ __device__ __forceinline__ void store_piece(Operand* p, const float (&x)[kCount]
 // kScale divides by `divisor` or, for 16-bit operands, multiplies by its inverse.
 template <Prepare kPrepare, bool kDivide, int kCount>
 __device__ __forceinline__ void prepare(float (&x)[kCount], FeatureMap map, bool present, float divisor, int columns) {
-  const float inverse = kDivide ? 1.0F : 1.0F / divisor;
+  const float inverse = kDivide ? 1.0F : __fdividef(1.0F, divisor);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     if constexpr (kPrepare == Prepare::kMap) x[i] = present && i < columns ? map_forward(map, x[i]) : 0.0F;

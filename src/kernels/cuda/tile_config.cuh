@@ -1,9 +1,7 @@
 // Tile sizes of the sweep kernel, one row per padded feature dim and kind of number.
 //
 // kChunk tokens are handled at once, 16 rows to a warp; kValues columns of the values belong to one block. The state of
-// 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers. Eight
-// warps and two blocks to a multiprocessor hide the latency of shared memory and matrix unit; scores are computed twice for
-// that where a chunk has only four groups of rows. float32 operands take twice the shared memory: smaller chunks, no second stage.
+// 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers. float32 operands take twice the shared memory: smaller chunks, no second stage.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -27,7 +25,11 @@ struct EngineOf<float> {
 };
 
 constexpr int values_of(int features) { return features == 32 || features == 256 ? 32 : 64; }
-constexpr int warps_of(int features) { return features == 32 ? 4 : 8; }
+// Few warps with many registers read shared memory least, which is what a running sweep is short of; sums and
+// applications of a sum are light and want many warps.
+constexpr int warps_of(int features, Mode mode) {
+  return features == 32 || (features == 64 && mode == Mode::kRun) ? 4 : 8;
+}
 constexpr int chunk_of(int features, bool wide) { return features == 32 || (wide && features >= 128) ? 32 : 64; }
 
 template <class Io_, int kFeatures_, Role kRole_, Mode kMode_>
@@ -43,7 +45,7 @@ struct TileConfig {
   static constexpr bool kWide = sizeof(Operand) == 4;
   static constexpr bool kAsync = !kWide;
   static constexpr int kValues = values_of(kFeatures);
-  static constexpr int kWarps = warps_of(kFeatures);
+  static constexpr int kWarps = kWide ? (kFeatures == 32 ? 4 : 8) : warps_of(kFeatures, kMode_);
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kChunk = chunk_of(kFeatures, kWide);
   static constexpr int kStages = kAsync ? 2 : 1;
@@ -63,6 +65,12 @@ struct TileConfig {
   static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter;
 
   static constexpr int kDepth = Engine::kDepth;
+  // One barrier per chunk where everything that a chunk writes has two places; else a second one before writing.
+  static constexpr bool kOneBarrier = kAsync && !(kIntra && kExtraFeature);
+  static constexpr int kStateBuffers = kOneBarrier && kIntra ? 2 : 1;
+  static constexpr int kSets = kOneBarrier ? 2 : 1;  // of the arrays below
+  static constexpr bool kKeepX = kIntra && !kWide && kFeatures <= 64;  // x as fragments through scores and state
+  static constexpr int kKeptSteps = kKeepX ? kFeatures / kDepth : 1;
   static constexpr int kFeaturePitch = kFeatures + Engine::kPad;
   static constexpr int kValuePitch = kValues + Engine::kPad;
   static constexpr int kStatePitch = kValues + (kExtraColumn || !kWide ? Engine::kStatePad : Engine::kPad);
@@ -86,18 +94,18 @@ struct TileConfig {
   // Results pass through the x tile of their rows, which no other warps read.
   static constexpr int kOutPitch = kFeaturePitch * int(sizeof(Operand) / sizeof(Io));
   static_assert(kValues <= kFeatures);
-  static constexpr int kScalars = kState + (kInter ? 2 * kStatePart * int(sizeof(Operand)) : 0);
+  static constexpr int kScalars = kState + (kInter ? kStateBuffers * 2 * kStatePart * int(sizeof(Operand)) : 0);
   // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in either;
   // the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
   enum Array {
-    kRowPower, kSumPower, kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse,
-    kRawDenominator, kRawDenominator2, kRawError, kRawError2, kWeights, kArrays
+    kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse, kWeights, kArrays,
+    kRowPower = kSets * kArrays, kSumPower, kRawDenominator, kRawDenominator2, kRawError, kRawError2, kAllArrays
   };
-  static constexpr int kDistance = kArrays * kChunk;  // in floats from kScalars
+  static constexpr int kDistance = kAllArrays * kChunk;  // in floats from kScalars
   static constexpr int kDistanceSize = 2 * kChunk + 2;
   static constexpr int kExtraState = kDistance + 2 * kDistanceSize;
   static constexpr int kChunkDecay = kExtraState + 2 * kValues;
-  static constexpr int kPointers = kChunkDecay + 2;
+  static constexpr int kPointers = kChunkDecay + 4;
   enum Pointer { kXRows, kYRows, kZRows, kOwnRows, kPriorRows, kPointerCount };
   static constexpr int kSharedBytes = kScalars + (kPointers + 2 * kPointerCount) * 4;
   static_assert(kPointers % 2 == 0 && kExtraState % 2 == 0 && kDistance % 2 == 0);
