@@ -26,8 +26,9 @@ struct Segments {
   int tokens = kFrameBlock;
 };
 
-// Blocks that a launch should have: two for each of an H200's 132 multiprocessors.
+// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light.
 constexpr std::int64_t kWantedBlocks = 264;
+constexpr std::int64_t kWantedLightBlocks = 396;
 
 // Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
 inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
@@ -81,10 +82,10 @@ inline Plan make_plan(const Problem& p) {
     plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
     plan.slots_keys = plan.slots_queries = plan.state_cut.count + 1;
   } else {
-    plan.sum_cut_keys = cut(p.k_length, blocks, 2 * kWantedBlocks, 512);
-    plan.sum_cut_queries = cut(p.q_length, blocks, 2 * kWantedBlocks, 512);
-    plan.apply_cut_queries = cut(p.q_length, blocks, 4 * kWantedBlocks, 512);
-    plan.apply_cut_keys = cut(p.k_length, blocks, 4 * kWantedBlocks, 512);
+    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightBlocks, 512);
+    plan.sum_cut_queries = cut(p.q_length, blocks, kWantedLightBlocks, 512);
+    plan.apply_cut_queries = cut(p.q_length, blocks, 2 * kWantedLightBlocks, 512);
+    plan.apply_cut_keys = cut(p.k_length, blocks, 2 * kWantedLightBlocks, 512);
     plan.slots_keys = plan.sum_cut_keys.count == 1 ? 1 : plan.sum_cut_keys.count + 1;
     plan.slots_queries = plan.sum_cut_queries.count == 1 ? 1 : plan.sum_cut_queries.count + 1;
   }

@@ -71,19 +71,31 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
   float* slot = p.states + head_index * p.slots * 2 * pairs;
   int tokens = -1;
   float decay = 1.0F;
-  for (int segment = 0; segment < p.segments; ++segment, slot += 2 * pairs) {
-    const bool sums = segment + 1 < p.segments || params.total;
-    const float sum_c = sums ? slot[at.cosine] : 0.0F, sum_s = sums ? slot[at.sine] : 0.0F;
-    slot[at.cosine] = c;
-    slot[at.sine] = s;
-    const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
-    const int now = max(last - first, 0);
-    if (now != tokens) {
-      tokens = now;
-      decay = decay_of(log_decay, tokens);
+  constexpr int kBatch = 8;  // loads in flight
+  for (int base = 0; base < p.segments; base += kBatch) {
+    float sum_c[kBatch], sum_s[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const bool sums = base + i + 1 < p.segments || (params.total && base + i < p.segments);
+      sum_c[i] = sums ? slot[i * 2 * pairs + at.cosine] : 0.0F;
+      sum_s[i] = sums ? slot[i * 2 * pairs + at.sine] : 0.0F;
     }
-    c = decay * c + sum_c;
-    s = decay * s + sum_s;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int segment = base + i;
+      if (segment >= p.segments) break;
+      slot[at.cosine] = c;
+      slot[at.sine] = s;
+      slot += 2 * pairs;
+      const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
+      const int now = max(last - first, 0);
+      if (now != tokens) {
+        tokens = now;
+        decay = decay_of(log_decay, tokens);
+      }
+      c = decay * c + sum_c[i];
+      s = decay * s + sum_s[i];
+    }
   }
   if (params.total) {
     slot[at.cosine] = c;

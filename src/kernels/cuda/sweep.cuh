@@ -26,7 +26,7 @@ struct Sweep {
   unsigned char* shared;
   float* arrays;
   Operand* state_tile;
-  int set = 0, state_buffer = 0;
+  int set = 0;
   int head, slice, segment, warp, lane, g, t, row_warp, column_warp, first_value;
   std::int64_t sequence;
   SequenceExtent extent;
@@ -94,6 +94,9 @@ struct Sweep {
     arrays = reinterpret_cast<float*>(shared + C::kScalars);
     state_tile = reinterpret_cast<Operand*>(shared + C::kState);
     if (threadIdx.x == 0) {
+      const Turn step = turn_of(theta, p.reversed ? -kChunk : kChunk);
+      arrays[C::kStep] = step.cosine;
+      arrays[C::kStep + 1] = step.sine;
       const Io** pointers = reinterpret_cast<const Io**>(arrays + C::kPointers);
       pointers[C::kXRows] = first_row_of<Io>(p.x, rows, head, 0);
       pointers[C::kYRows] = first_row_of<Io>(p.y, columns, head, 0);
@@ -133,11 +136,24 @@ struct Sweep {
   }
 
   // Angles of the chunk's tokens, with the decays where a state runs along.
-  __device__ __forceinline__ void build_angles(int position, bool powers) {
+  __device__ __forceinline__ void build_angles(int position, bool powers, bool first_chunk) {
     const int r = threadIdx.x;
     if (r >= kChunk) return;
     if (powers && r == 0) arrays[C::kChunkDecay + set] = arrays[C::kChunkDecay + 2];
-    const Turn turn = turn_of(theta, first_position + rows.token_at(position + r));
+    // 16-bit operands bear a few rotations; every kExactEvery-th chunk the angle is taken anew.
+    constexpr int kExactEvery = C::kWide ? 1 : 16;
+    Turn turn;
+    if (first_chunk || position / kChunk % kExactEvery == 0) {
+      turn = turn_of(theta, first_position + rows.token_at(position + r));
+    } else {
+      const float c = lasting(C::kCosine)[r], s = lasting(C::kSine)[r];
+      const float step_c = arrays[C::kStep], step_s = arrays[C::kStep + 1];
+      turn = {c * step_c - s * step_s, s * step_c + c * step_s};
+    }
+    if constexpr (!C::kWide) {
+      lasting(C::kCosine)[r] = turn.cosine;
+      lasting(C::kSine)[r] = turn.sine;
+    }
     const float power = powers ? lasting(C::kRowPower)[r] : 1.0F;
     if constexpr (C::kWide) {
       array(C::kRowCosine)[r] = turn.cosine * power;
@@ -260,7 +276,7 @@ struct Sweep {
 
   // Puts the state where the matrix unit can read it as an operand.
   __device__ __forceinline__ void publish_state() {
-    const Tile target = Engine::tile_at(state_tile + state_buffer * 2 * C::kStatePart);
+    const Tile target = Engine::tile_at(state_tile);
 #pragma unroll
     for (int part = 0; part < 2; ++part)
 #pragma unroll

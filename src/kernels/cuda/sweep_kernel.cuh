@@ -144,6 +144,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
     if constexpr (C::kIntra) build_distances();
   }
   int first = -1, last = -1, stage = 0;
+  bool first_chunk = true;
   for (; position < end; position += kChunk) {
     if constexpr (C::kUpdate) {
       const int chunk_first = max(lead - position, 0);
@@ -154,7 +155,8 @@ __device__ __forceinline__ void Sweep<Config>::run() {
         build_powers(first, last);
       }
     }
-    build_angles(position, C::kUpdate);
+    build_angles(position, C::kUpdate, first_chunk);
+    first_chunk = false;
     finish(stage, position);
     __syncthreads();
     if (position + kChunk < end) fetch((stage + 1) % C::kStages, position + kChunk);
@@ -166,10 +168,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
     }
     const float decay = arrays[C::kChunkDecay + set];
     if constexpr (!C::kOneBarrier) __syncthreads();
-    if constexpr (C::kIntra) {
-      if constexpr (C::kStateBuffers == 2) state_buffer ^= 1;
-      publish_state();
-    }
+    if constexpr (C::kIntra) publish_state();
     if constexpr (C::kExtraFeature && C::kUpdate) {
       if (sums_extra) {
 #pragma unroll

@@ -161,7 +161,7 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
   float kept[C::kOutTiles + 1][4] = {};  // wide: the sine part, where x S_sin tan θ + x S_cos would round too often
 #pragma unroll
   for (int part = 1; part >= 0; --part) {
-    const Tile s = Engine::tile_at(state_tile + (state_buffer * 2 + part) * C::kStatePart);
+    const Tile s = Engine::tile_at(state_tile + part * C::kStatePart);
 #pragma unroll kUnroll
     for (int k = 0; k < kSteps; ++k) {
       const A a = C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);

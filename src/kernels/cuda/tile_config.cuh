@@ -66,8 +66,7 @@ struct TileConfig {
 
   static constexpr int kDepth = Engine::kDepth;
   // One barrier per chunk where everything that a chunk writes has two places; else a second one before writing.
-  static constexpr bool kOneBarrier = kAsync && !(kIntra && kExtraFeature);
-  static constexpr int kStateBuffers = kOneBarrier && kIntra ? 2 : 1;
+  static constexpr bool kOneBarrier = kAsync && !kIntra;
   static constexpr int kSets = kOneBarrier ? 2 : 1;  // of the arrays below
   static constexpr bool kKeepX = kIntra && !kWide && kFeatures <= 64;  // x as fragments through scores and state
   static constexpr int kKeptSteps = kKeepX ? kFeatures / kDepth : 1;
@@ -94,18 +93,20 @@ struct TileConfig {
   // Results pass through the x tile of their rows, which no other warps read.
   static constexpr int kOutPitch = kFeaturePitch * int(sizeof(Operand) / sizeof(Io));
   static_assert(kValues <= kFeatures);
-  static constexpr int kScalars = kState + (kInter ? kStateBuffers * 2 * kStatePart * int(sizeof(Operand)) : 0);
+  static constexpr int kScalars = kState + (kInter ? 2 * kStatePart * int(sizeof(Operand)) : 0);
   // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in either;
   // the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
   enum Array {
     kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse, kWeights, kArrays,
-    kRowPower = kSets * kArrays, kSumPower, kRawDenominator, kRawDenominator2, kRawError, kRawError2, kAllArrays
+    kRowPower = kSets * kArrays, kSumPower, kRawDenominator, kRawDenominator2, kRawError, kRawError2, kCosine, kSine,
+    kAllArrays
   };
   static constexpr int kDistance = kAllArrays * kChunk;  // in floats from kScalars
   static constexpr int kDistanceSize = 2 * kChunk + 2;
   static constexpr int kExtraState = kDistance + 2 * kDistanceSize;
   static constexpr int kChunkDecay = kExtraState + 2 * kValues;
-  static constexpr int kPointers = kChunkDecay + 4;
+  static constexpr int kStep = kChunkDecay + 4;  // cos and sin of a chunk's angle
+  static constexpr int kPointers = kStep + 2;
   enum Pointer { kXRows, kYRows, kZRows, kOwnRows, kPriorRows, kPointerCount };
   static constexpr int kSharedBytes = kScalars + (kPointers + 2 * kPointerCount) * 4;
   static_assert(kPointers % 2 == 0 && kExtraState % 2 == 0 && kDistance % 2 == 0);
