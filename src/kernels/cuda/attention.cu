@@ -1,6 +1,5 @@
 // The order of launches of the forward and the backward pass.
 #include "kernels/cuda/attention.h"
-
 #include "kernels/cuda/launch_table.h"
 #include "kernels/cuda/schedule.h"
 #include "kernels/cuda/states.h"
@@ -26,13 +25,17 @@ class Launches {
 bool aligned(const void* data, std::int64_t batch, std::int64_t time, std::int64_t head, std::int64_t columns,
              DType dtype) {
   const std::int64_t unit = 16 / static_cast<std::int64_t>(size_of(dtype));
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && batch % unit == 0 && time % unit == 0 && head % unit == 0 &&
-         columns % unit == 0;
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && batch % unit == 0 && time % unit == 0 &&
+         head % unit == 0 && columns % unit == 0;
 }
 
 template <class AnyView>
 TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
-  return {view.data, view.batch_stride, view.time_stride, view.head_stride, static_cast<int>(columns),
+  return {view.data,
+          view.batch_stride,
+          view.head_stride,
+          static_cast<int>(view.time_stride),
+          static_cast<int>(columns),
           aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, dtype) ? 1 : 0};
 }
 
@@ -164,7 +167,7 @@ class Passes {
     }
     s.destination = to->data;
     s.destination_batch_stride = to->batch_stride;
-    s.destination_time_stride = to->time_stride;
+    s.destination_time_stride = static_cast<int>(to->time_stride);
     s.destination_head_stride = to->head_stride;
     s.destination_columns = static_cast<int>(columns);
     s.destination_aligned = aligned(to->data, to->batch_stride, to->time_stride, to->head_stride, columns, t) ? 1 : 0;
@@ -337,10 +340,16 @@ class Passes {
   double* state_decay_ = nullptr;
 };
 
+// A token's row is found by 32-bit strides.
+bool narrow(std::int64_t time_stride) {
+  return time_stride < (1LL << 31) && time_stride > -(1LL << 31);
+}
+
 bool valid(const Problem& p) {
   const bool shapes = p.dim > 0 && p.dim <= kMaxHeadDim && p.value_dim > 0 && p.value_dim <= kMaxHeadDim &&
                       p.heads > 0 && p.sequences >= 0 && p.q_length >= 0 && p.k_length >= 0 &&
-                      p.q_length < (1LL << 30) && p.k_length < (1LL << 30);
+                      p.q_length < (1LL << 30) && p.k_length < (1LL << 30) && narrow(p.q.time_stride) &&
+                      narrow(p.k.time_stride) && narrow(p.v.time_stride) && narrow(p.out.time_stride);
   const bool state = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
   return shapes && p.dtype != DType::kFloat64 && (p.cu_seqlens_q == nullptr) == (p.cu_seqlens_k == nullptr) &&
          (p.state_kv_in == nullptr) == (p.state_z_in == nullptr) &&
@@ -368,7 +377,11 @@ cudaError_t attention_fwd(const Problem& problem, void* workspace, std::size_t w
 
 cudaError_t attention_bwd(const Problem& problem, const Gradients& gradients, void* workspace,
                           std::size_t workspace_bytes, cudaStream_t stream) {
-  if (!valid(problem) || workspace_bytes < bwd_workspace_bytes(problem, gradients)) return cudaErrorInvalidValue;
+  const bool strides = narrow(gradients.dout.time_stride) && narrow(gradients.dq.time_stride) &&
+                       narrow(gradients.dk.time_stride) && narrow(gradients.dv.time_stride);
+  if (!valid(problem) || !strides || workspace_bytes < bwd_workspace_bytes(problem, gradients)) {
+    return cudaErrorInvalidValue;
+  }
   if (gradients.d_log_decay != nullptr && (problem.log_decay == nullptr || problem.sequences == 0)) {
     const cudaError_t status =
         cudaMemsetAsync(gradients.d_log_decay, 0, static_cast<std::size_t>(problem.heads) * sizeof(double), stream);

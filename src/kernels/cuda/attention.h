@@ -1,9 +1,9 @@
 // cosFormer attention on NVIDIA GPUs: what the kernels are given and how they are started.
 //
-// The operator is the one of kernels/attention.h; all data pointers here are device pointers. The functions only enqueue
-// work on the given stream: they allocate nothing, never synchronise and never read device memory, so they can be
-// captured in a CUDA graph. Same inputs and same shapes give the same bits: no atomics, and the number of parts that a
-// sequence is split into depends on shapes alone.
+// The operator is the one of kernels/attention.h; all data pointers here are device pointers. The functions only
+// enqueue work on the given stream: they allocate nothing, never synchronise and never read device memory, so they can
+// be captured in a CUDA graph. Same inputs and same shapes give the same bits: no atomics, and the number of parts that
+// a sequence is split into depends on shapes alone.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,16 @@ struct Problem {
   Normalizer normalizer = Normalizer::kSum;
   double eps = 1e-6;
 
-  // A dense batch of `sequences` rows with these lengths; or, with cu_seqlens_*, that many sequences packed end to end in
-  // one row, and these lengths are upper bounds of the longest one.
+  // A dense batch of `sequences` rows with these lengths; or, with cu_seqlens_*, that many sequences packed end to end
+  // in one row, and these lengths are upper bounds of the longest one.
   std::int64_t sequences = 0;
   std::int64_t q_length = 0, k_length = 0;
   const std::int32_t* cu_seqlens_q = nullptr;  // device, [sequences + 1]
   const std::int32_t* cu_seqlens_k = nullptr;
   std::int64_t total_q = 0;  // packed only: tokens of all sequences together
 
-  // Angle per token: per head where given; else π / (2 max(Tq, Tk)) of each sequence when theta_from_length; else theta.
+  // Angle per token: per head where given; else π / (2 max(Tq, Tk)) of each sequence when theta_from_length; else
+  // theta.
   double theta = 0;
   const float* theta_per_head = nullptr;  // device, [heads]
   bool theta_from_length = false;
@@ -74,8 +75,8 @@ cudaError_t attention_fwd(const Problem& problem, void* workspace, std::size_t w
 cudaError_t attention_bwd(const Problem& problem, const Gradients& gradients, void* workspace,
                           std::size_t workspace_bytes, cudaStream_t stream);
 
-// One to kMaxDecodeTokens new tokens per sequence on a carried state, which is updated (in place when *_out equal *_in).
-// A dense causal problem with Tq = Tk; needs no workspace and writes no denominators unless asked to.
+// One to kMaxDecodeTokens new tokens per sequence on a carried state, which is updated (in place when *_out equal
+// *_in). A dense causal problem with Tq = Tk; needs no workspace and writes no denominators unless asked to.
 constexpr std::int64_t kMaxDecodeTokens = 8;
 cudaError_t attention_decode(const Problem& problem, cudaStream_t stream);
 

@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
         sums[token] *= powers[token + 1];
         for (int j = 0; j <= token; ++j) sums[token] += similarities[token][j];
         denominators[token] = sums[token];
-        if (p.denominator.data != nullptr) static_cast<float*>(p.denominator.data)[at(p.denominator, token)] = sums[token];
+        if (p.denominator.data != nullptr)
+          static_cast<float*>(p.denominator.data)[at(p.denominator, token)] = sums[token];
       }
     }
   }
@@ -170,7 +171,8 @@ __global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant_
           for (int part = 0; part < 2; ++part) {
             float* to = p.state_kv_out + base + part * matrix + static_cast<std::int64_t>(d) * value_dim;
             if constexpr (kVector == 4) {
-              __stcs(reinterpret_cast<float4*>(to), make_float4(next[part][0], next[part][1], next[part][2], next[part][3]));
+              __stcs(reinterpret_cast<float4*>(to),
+                     make_float4(next[part][0], next[part][1], next[part][2], next[part][3]));
             } else {
               *to = next[part][0];
             }

@@ -1,7 +1,7 @@
-#include "kernels/cuda/launch_table.h"
-
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include "kernels/cuda/launch_table.h"
 
 namespace cosformer::kernels::cuda {
 
@@ -49,7 +49,8 @@ cudaError_t launch_with_features(Role role, Mode mode, int features, const Sweep
 
 }  // namespace
 
-cudaError_t launch_role(Role role, Mode mode, DType dtype, int features, const SweepParams& params, cudaStream_t stream) {
+cudaError_t launch_role(Role role, Mode mode, DType dtype, int features, const SweepParams& params,
+                        cudaStream_t stream) {
   switch (dtype) {
     case DType::kBFloat16: return launch_with_features<__nv_bfloat16>(role, mode, features, params, stream);
     case DType::kFloat16: return launch_with_features<__half>(role, mode, features, params, stream);

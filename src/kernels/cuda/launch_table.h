@@ -7,6 +7,7 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_role(Role role, Mode mode, DType dtype, int features, const SweepParams& params, cudaStream_t stream);
+cudaError_t launch_role(Role role, Mode mode, DType dtype, int features, const SweepParams& params,
+                        cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

@@ -20,8 +20,12 @@ __device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
 }
-__device__ __forceinline__ float low_of(std::uint32_t packed) { return __uint_as_float(packed << 16); }
-__device__ __forceinline__ float high_of(std::uint32_t packed) { return __uint_as_float(packed & 0xffff0000U); }
+__device__ __forceinline__ float low_of(std::uint32_t packed) {
+  return __uint_as_float(packed << 16);
+}
+__device__ __forceinline__ float high_of(std::uint32_t packed) {
+  return __uint_as_float(packed & 0xffff0000U);
+}
 
 // bfloat16 operands, m16n8k16.
 struct Bf16Engine {
@@ -29,7 +33,8 @@ struct Bf16Engine {
   using Tile = std::uint32_t;  // address in shared memory: 32-bit arithmetic
   static __device__ __forceinline__ Tile tile_at(const void* p) { return shared_address(p); }
   static constexpr int kDepth = 16;
-  static constexpr int kPad = 8;  // elements; makes a row an odd number of 16-byte units, so that ldmatrix has no conflicts
+  static constexpr int kPad =
+      8;  // elements; makes a row an odd number of 16-byte units, so that ldmatrix has no conflicts
   static constexpr int kStatePad = 8;
   struct A {
     std::uint32_t r[4];
@@ -40,8 +45,7 @@ struct Bf16Engine {
   using Weights = A;  // 16 rows of scores against one depth step of tokens
 
   static __device__ __forceinline__ void multiply(float (&c)[4], const A& a, const B& b) {
-    asm(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
   }
@@ -66,7 +70,8 @@ struct Bf16Engine {
   // A[m][k] from storage [k][m].
   static __device__ __forceinline__ A load_a_transposed(Tile tile, int pitch, int m, int k, int lane) {
     A a;
-    load4_transposed(a.r, tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (k * pitch + m)));
+    load4_transposed(a.r,
+                     tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (k * pitch + m)));
     return a;
   }
   // Two B[k][n] tiles, n and n + 8, from storage [n][k].
@@ -77,8 +82,7 @@ struct Bf16Engine {
     b1 = {{r[2], r[3]}};
   }
   // Two B[k][n] tiles, n and n + 8, from storage [k][n].
-  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k,
-                                                           int lane) {
+  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k, int lane) {
     std::uint32_t r[4];
     load4_transposed(r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (k * pitch + n)));
     b0 = {{r[0], r[1]}};
@@ -170,14 +174,17 @@ struct Bf16Engine {
   static __device__ __forceinline__ void pack_weights(Weights* w, const float (&c0)[4], const float (&c1)[4]) {
     w[0] = {{pack_bf16(c0[0], c0[1]), pack_bf16(c0[2], c0[3]), pack_bf16(c1[0], c1[1]), pack_bf16(c1[2], c1[3])}};
   }
-  static __device__ __forceinline__ A weights_a(const Weights& w) { return w; }
+  static __device__ __forceinline__ A weights_a(const Weights& w) {
+    return w;
+  }
   static __device__ __forceinline__ void store_pair(Tile tile, int offset, float x, float y) {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile + 2 * offset), "r"(pack_bf16(x, y)) : "memory");
   }
 };
 
 // Float operands, m16n8k8 in TF32: one term for half-precision data, which TF32 holds exactly; six for float data, each
-// number split into three parts, which keeps whole float products. Depth slot t stands for index 2t, slot t + 4 for 2t + 1.
+// number split into three parts, which keeps whole float products. Depth slot t stands for index 2t, slot t + 4 for 2t
+// + 1.
 template <int kTerms>
 struct Tf32Engine {
   using Operand = float;
@@ -202,8 +209,7 @@ struct Tf32Engine {
     return y;
   }
   static __device__ __forceinline__ void step(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    asm(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
@@ -264,8 +270,7 @@ struct Tf32Engine {
     b0 = *reinterpret_cast<const B*>(p);
     b1 = *reinterpret_cast<const B*>(p + 8 * pitch);
   }
-  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k,
-                                                           int lane) {
+  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k, int lane) {
     const float* p = tile + (k + 2 * (lane & 3)) * pitch + n + (lane >> 2);
     b0 = {{p[0], p[pitch]}};
     b1 = {{p[8], p[pitch + 8]}};
@@ -323,7 +328,9 @@ struct Tf32Engine {
     w[0] = {{c0[0], c0[1], c0[2], c0[3]}};
     w[1] = {{c1[0], c1[1], c1[2], c1[3]}};
   }
-  static __device__ __forceinline__ A weights_a(const Weights& w) { return {{w.r[0], w.r[2], w.r[1], w.r[3]}}; }
+  static __device__ __forceinline__ A weights_a(const Weights& w) {
+    return {{w.r[0], w.r[2], w.r[1], w.r[3]}};
+  }
   static __device__ __forceinline__ void store_pair(Tile tile, int offset, float x, float y) {
     *reinterpret_cast<float2*>(const_cast<float*>(tile) + offset) = make_float2(x, y);
   }

@@ -10,9 +10,15 @@
 
 namespace cosformer::kernels::cuda {
 
-__device__ __forceinline__ float to_float(float x) { return x; }
-__device__ __forceinline__ float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ __forceinline__ float to_float(__half x) { return __half2float(x); }
+__device__ __forceinline__ float to_float(float x) {
+  return x;
+}
+__device__ __forceinline__ float to_float(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+__device__ __forceinline__ float to_float(__half x) {
+  return __half2float(x);
+}
 
 template <class T>
 __device__ __forceinline__ T from_float(float x);
@@ -30,11 +36,15 @@ __device__ __forceinline__ __half from_float<__half>(float x) {
 }
 
 // Two neighbours at once; `p` is aligned to both.
-__device__ __forceinline__ float2 load_pair(const float* p) { return *reinterpret_cast<const float2*>(p); }
+__device__ __forceinline__ float2 load_pair(const float* p) {
+  return *reinterpret_cast<const float2*>(p);
+}
 __device__ __forceinline__ float2 load_pair(const __nv_bfloat16* p) {
   return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(p));
 }
-__device__ __forceinline__ void store_io_pair(float* p, float2 x) { *reinterpret_cast<float2*>(p) = x; }
+__device__ __forceinline__ void store_io_pair(float* p, float2 x) {
+  *reinterpret_cast<float2*>(p) = x;
+}
 __device__ __forceinline__ void store_io_pair(__nv_bfloat16* p, float2 x) {
   *reinterpret_cast<__nv_bfloat162*>(p) = __float22bfloat162_rn(x);
 }
@@ -71,8 +81,8 @@ struct Turn {
   float cosine, sine;
 };
 
-// cos and sin of theta·tokens. The angle is reduced in double, and what its rounding to float drops is put back to first
-// order, so that large positions cost no accuracy.
+// cos and sin of theta·tokens. The angle is reduced in double, and what its rounding to float drops is put back to
+// first order, so that large positions cost no accuracy.
 __device__ __forceinline__ Turn turn_of(double theta, double tokens) {
   constexpr double kInversePi = 0.31830988618379067154;
   double half_turns = theta * tokens * kInversePi;

@@ -33,8 +33,8 @@ constexpr std::int64_t kWantedLightBlocks = 396;
 // Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
 inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
   const std::int64_t padded = std::max<std::int64_t>((length + kFrameBlock - 1) / kFrameBlock, 1) * kFrameBlock;
-  const std::int64_t parts =
-      std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(blocks_per_segment, 1), 1, std::max<std::int64_t>(padded / least, 1));
+  const std::int64_t parts = std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(blocks_per_segment, 1), 1,
+                                                      std::max<std::int64_t>(padded / least, 1));
   const std::int64_t tokens = ((padded + parts - 1) / parts + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
   return {static_cast<int>((padded + tokens - 1) / tokens), static_cast<int>(tokens)};
 }

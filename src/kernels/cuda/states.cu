@@ -1,6 +1,5 @@
-#include "kernels/cuda/states.h"
-
 #include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/states.h"
 
 namespace cosformer::kernels::cuda {
 namespace {

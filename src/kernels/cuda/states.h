@@ -1,5 +1,5 @@
-// The small kernels between sweeps: prefixes of segment states, conversion from and to the carried state, and the sum of
-// the decay's gradient.
+// The small kernels between sweeps: prefixes of segment states, conversion from and to the carried state, and the sum
+// of the decay's gradient.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,8 +32,8 @@ struct DecayParams {
   int sweeps;  // parts of so many sweeps of each kind follow one another
   int query_slices, key_slices, query_segments, key_segments;
   // Terms of the carried state: <S_out, dS_out> and <S_in, dS_in>; null where there is none.
-  const float* final_states;      // slots of the state
-  const float* gradient_states;   // slots of the state's gradient
+  const float* final_states;     // slots of the state
+  const float* gradient_states;  // slots of the state's gradient
   const float *kv_in, *z_in, *d_kv_out, *d_z_out;
   double* state_terms;  // workspace [sequences][heads]
   double* result;       // [heads]

@@ -1,9 +1,9 @@
 // The kernel behind every pass: chunks of one head of one sequence in order, the state in registers.
 //
-// A block owns one slice of value columns and one segment of the sequence. Per chunk: scores of the chunk against itself
-// times a table of cos(θΔ)γ^Δ, times the values (intra); rows against the state that entered the chunk (inter); the state
-// decayed over the chunk and increased by the chunk's own sum (update). Angles in the state are those of the tokens'
-// positions, decays are relative to the chunk.
+// A block owns one slice of value columns and one segment of the sequence. Per chunk: scores of the chunk against
+// itself times a table of cos(θΔ)γ^Δ, times the values (intra); rows against the state that entered the chunk (inter);
+// the state decayed over the chunk and increased by the chunk's own sum (update). Angles in the state are those of the
+// tokens' positions, decays are relative to the chunk.
 #pragma once
 
 #include "kernels/cuda/sweep_tiles.cuh"
@@ -35,6 +35,9 @@ struct Sweep {
   double theta, first_position;
   float log_decay;
   float state[2][C::kStateTiles][C::kStateColumns][4];
+  // Float data: what rounding took from the state so far, given back with the next chunk.
+  static constexpr bool kCompensated = sizeof(Io) == 4;
+  float lost[2][C::kStateTiles][kCompensated ? C::kStateColumns : 1][4];
 
   __device__ __forceinline__ Sweep(const SweepParams& params, unsigned char* memory) : p(params), shared(memory) {}
 
@@ -48,8 +51,9 @@ struct Sweep {
   __device__ __forceinline__ const Side& keys() const { return C::kRowsAreQueries ? columns : rows; }
 
   __device__ __forceinline__ bool key_present(int token) const {
-    return keys().has(token) && (p.key_mask == nullptr || p.key_mask[extent.batch * p.mask_batch_stride +
-                                                                     (extent.k_begin + token) * p.mask_time_stride]);
+    return keys().has(token) &&
+           (p.key_mask == nullptr ||
+            p.key_mask[extent.batch * p.mask_batch_stride + (extent.k_begin + token) * p.mask_time_stride]);
   }
   __device__ __forceinline__ std::int64_t row_scalar_at(int token) const {
     return (extent.batch * p.q_length + extent.q_begin + token) * p.heads + head;
@@ -64,13 +68,13 @@ struct Sweep {
   }
 
   __device__ __forceinline__ void locate() {
-    std::int64_t index = blockIdx.x;
-    slice = static_cast<int>(index % p.slices);
-    index /= p.slices;
-    head = static_cast<int>(index % p.heads);
-    index /= p.heads;
-    segment = static_cast<int>(index % p.segments);
-    sequence = index / p.segments;
+    unsigned index = blockIdx.x;
+    slice = static_cast<int>(index % static_cast<unsigned>(p.slices));
+    index /= static_cast<unsigned>(p.slices);
+    head = static_cast<int>(index % static_cast<unsigned>(p.heads));
+    index /= static_cast<unsigned>(p.heads);
+    segment = static_cast<int>(index % static_cast<unsigned>(p.segments));
+    sequence = index / static_cast<unsigned>(p.segments);
     extent = extent_of(p, sequence);
     theta = theta_of(p, extent, head);
     first_position = reduced_position(p.position, p.period, sequence);
@@ -196,14 +200,14 @@ struct Sweep {
     const int value = first_value + u;
     if constexpr (C::kValueTransposed) {
       if (f >= p.value_dim || value >= p.dim) return nullptr;
-      return base + (static_cast<std::int64_t>(part) * p.dim + value) * p.value_dim + f;
+      return base + (part * p.dim + value) * p.value_dim + f;
     } else {
       if (f >= p.dim || u >= C::kValues || value >= p.value_dim) return nullptr;
-      return base + (static_cast<std::int64_t>(part) * p.dim + f) * p.value_dim + value;
+      return base + (part * p.dim + f) * p.value_dim + value;
     }
   }
   __device__ __forceinline__ float* slot_extra(float* base, int part, int d) const {
-    return d < p.dim ? base + 2LL * p.dim * p.value_dim + static_cast<std::int64_t>(part) * p.dim + d : nullptr;
+    return d < p.dim ? base + 2 * p.dim * p.value_dim + part * p.dim + d : nullptr;
   }
 
   template <class Visit>
@@ -226,9 +230,12 @@ struct Sweep {
     float* base = p.initial == InitialState::kZero
                       ? nullptr
                       : slot(p.initial == InitialState::kOfSegment ? segment : p.total_slot);
-    for_each_state([&](int part, int f, int u, float& x) {
-      x = 0.0F;
-      if (base == nullptr) return;
+    for_each_state([](int, int, int, float& x) { x = 0.0F; });
+    if constexpr (kCompensated) {
+#pragma unroll
+      for (int i = 0; i < static_cast<int>(sizeof(lost) / sizeof(float)); ++i) (&lost[0][0][0][0])[i] = 0.0F;
+    }
+    const auto load = [&](int part, int f, int u, float& x) {
       const float* from = nullptr;
       if (C::kExtraColumn && u >= C::kValues) {
         if (u == C::kValues) from = slot_extra(base, part, f);
@@ -236,7 +243,8 @@ struct Sweep {
         from = slot_element(base, part, f, u);
       }
       if (from != nullptr) x = *from;
-    });
+    };
+    if (base != nullptr) for_each_state(load);
     if constexpr (C::kExtraFeature) {
       for (int i = threadIdx.x; i < 2 * C::kValues; i += C::kThreads) {
         const float* from = base == nullptr ? nullptr : slot_extra(base, i / C::kValues, first_value + i % C::kValues);

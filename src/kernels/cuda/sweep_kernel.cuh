@@ -13,8 +13,8 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
   const int first_row = row_warp * 16;
   const int first_column = column_warp * C::kOutColumns;
   Io* const destination = static_cast<Io*>(p.destination) + extent.batch * p.destination_batch_stride +
-                          rows.begin * p.destination_time_stride + head * p.destination_head_stride + first_value +
-                          first_column;
+                          rows.begin * static_cast<std::int64_t>(p.destination_time_stride) +
+                          head * p.destination_head_stride + first_value + first_column;
   const int columns_left = p.destination_columns - first_value - first_column;
 
   float scale[2] = {1.0F, 1.0F};
@@ -59,7 +59,8 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
   const auto earlier = [&](int i, int column) {
     const int token = rows.token_at(position + first_row + g + 8 * i);
     return present[i] && column < columns_left
-               ? to_float(destination[token * p.destination_time_stride + column]) * before[i]
+               ? to_float(destination[static_cast<std::int64_t>(token) * p.destination_time_stride + column]) *
+                     before[i]
                : 0.0F;
   };
   const auto stage_rows = [&](auto finished) {
@@ -117,7 +118,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
     if (16 * kPieces % 32 != 0 && index + lane >= 16 * kPieces) continue;
     if (!rows.has(token) || column >= columns_left) continue;
     const Io* from = staged + row * C::kOutPitch + column;
-    Io* to = destination + token * p.destination_time_stride + column;
+    Io* to = destination + static_cast<std::int64_t>(token) * p.destination_time_stride + column;
     if (p.destination_aligned) {
       *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
     } else {
@@ -134,7 +135,8 @@ __device__ __forceinline__ void Sweep<Config>::run() {
   int position = max(segment_begin, lead / kChunk * kChunk);
   int end = min(segment_begin + p.segment_tokens, padded);
   if (!p.reversed) end = min(end, (frame_length + kChunk - 1) / kChunk * kChunk);
-  const bool last_segment = segment_begin < padded ? segment_begin + p.segment_tokens >= padded : segment == 0 && padded == 0;
+  const bool last_segment =
+      segment_begin < padded ? segment_begin + p.segment_tokens >= padded : segment == 0 && padded == 0;
   double decay_sum = 0.0;
 
   load_state();

@@ -22,10 +22,9 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
       }
     }
     if constexpr (C::kUpdate) {
-      fetch_tile<C, C::kFeatures>(tile(stage, C::kY), C::kFeaturePitch, rows_of(p.y, C::kYRows, 0), columns,
-                                  position);
-      fetch_tile<C, C::kValues>(tile(stage, C::kZ), C::kValuePitch, rows_of(p.z, C::kZRows, first_value),
-                                columns, position);
+      fetch_tile<C, C::kFeatures>(tile(stage, C::kY), C::kFeaturePitch, rows_of(p.y, C::kYRows, 0), columns, position);
+      fetch_tile<C, C::kValues>(tile(stage, C::kZ), C::kValuePitch, rows_of(p.z, C::kZRows, first_value), columns,
+                                position);
     }
     if constexpr (kRole != Role::kForward) {
       if (p.normalised) {
@@ -64,21 +63,18 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
     if constexpr (C::kAsync) return lasting(C::kRawDenominator + stage)[row];
     return queries().has(token) ? p.denominator[denominator_at(token)] : 0.0F;
   };
-  const auto divisor = [&](int row, int token) {
-    return p.normalised ? fmaxf(denominator(row, token), p.eps) : 1.0F;
-  };
+  const auto divisor = [&](int row, int token) { return p.normalised ? fmaxf(denominator(row, token), p.eps) : 1.0F; };
   const auto finish_x = [&]<Prepare kPrepare>(bool mask, auto present) {
     finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kX), C::kFeaturePitch, rows_of(p.x, C::kXRows, 0), rows,
                                            position, p.feature_map, mask, present, one);
   };
   const auto finish_y = [&]<Prepare kPrepare>(bool mask, auto present, auto scale) {
-    finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kY), C::kFeaturePitch, rows_of(p.y, C::kYRows, 0),
-                                           columns, position, p.feature_map, mask, present, scale);
+    finish_tile<C, C::kFeatures, kPrepare>(tile(stage, C::kY), C::kFeaturePitch, rows_of(p.y, C::kYRows, 0), columns,
+                                           position, p.feature_map, mask, present, scale);
   };
   const auto finish_z = [&]<Prepare kPrepare>(bool mask, auto present, auto scale) {
-    finish_tile<C, C::kValues, kPrepare>(tile(stage, C::kZ), C::kValuePitch,
-                                         rows_of(p.z, C::kZRows, first_value), columns, position, p.feature_map,
-                                         mask, present, scale);
+    finish_tile<C, C::kValues, kPrepare>(tile(stage, C::kZ), C::kValuePitch, rows_of(p.z, C::kZRows, first_value),
+                                         columns, position, p.feature_map, mask, present, scale);
   };
 
   if constexpr (C::kInter) {
@@ -124,7 +120,7 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
           for (int offset = kLanes / 2; offset > 0; offset /= 2) dot += __shfl_xor_sync(0xffffffffU, dot, offset);
         }
         if (group_lane == 0) {
-          const float scale = 1.0F / divisor(row, token);
+          const float scale = C::kWide ? 1.0F / divisor(row, token) : __fdividef(1.0F, divisor(row, token));
           const float error = p.normalised && denominator(row, token) >= p.eps ? -dot : 0.0F;
           array(C::kRowError)[row] = error;
           array(C::kRowInverse)[row] = scale;

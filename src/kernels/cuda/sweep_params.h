@@ -21,7 +21,8 @@ enum class Mode : std::uint8_t { kRun, kSum, kApply };
 
 struct TileSource {
   const void* data;
-  std::int64_t batch_stride, time_stride, head_stride;
+  std::int64_t batch_stride, head_stride;
+  int time_stride;  // 32 bits, so that a row's address is one instruction
   int columns;
   int aligned;  // rows start at multiples of 16 bytes and are whole multiples of 16 bytes
 };
@@ -39,8 +40,8 @@ struct SweepParams {
   TileSource own;    // gradients of q and k: the raw q or k of the rows, for φ and φ'
   TileSource prior;  // query gradient: the forward's output
   void* destination;
-  std::int64_t destination_batch_stride, destination_time_stride, destination_head_stride;
-  int destination_columns, destination_aligned;
+  std::int64_t destination_batch_stride, destination_head_stride;
+  int destination_time_stride, destination_columns, destination_aligned;
 
   float* denominator;  // forward: written; backward: read
   std::int64_t denominator_batch_stride, denominator_time_stride, denominator_head_stride;
@@ -63,7 +64,7 @@ struct SweepParams {
   int normalised;
   float eps;
 
-  int reversed, strict;      // time runs backwards; the diagonal is left out
+  int reversed, strict;  // time runs backwards; the diagonal is left out
   Frame frame;
   InitialState initial;
   StoreState store;
@@ -71,9 +72,9 @@ struct SweepParams {
 
   int precise;  // the sum keeps what 16-bit operands drop: it leaves as a carried state
 
-  // State slots: [sequences][heads][slots][2·dim·value_dim + 2·dim] float, kv before z, part 0 with cos θj and part 1 with
-  // sin θj of the token's own position j, which decays by γ per token since. At these angles no weight within the horizon
-  // comes from a difference.
+  // State slots: [sequences][heads][slots][2·dim·value_dim + 2·dim] float, kv before z, part 0 with cos θj and part 1
+  // with sin θj of the token's own position j, which decays by γ per token since. At these angles no weight within the
+  // horizon comes from a difference.
   float* states;
   int slots, dim, value_dim;
   int total_slot;          // what InitialState::kTotal reads and StoreState::kFinal writes

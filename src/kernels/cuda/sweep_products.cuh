@@ -41,8 +41,8 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
 #pragma unroll 1
       for (int step = 0; step < kChunk / C::kDepth * Engine::kParts; ++step) {
         const int k = step / Engine::kParts * C::kDepth;
-        const A a = Engine::scaled_part(Engine::load_a_transposed(y, C::kFeaturePitch, state_row(m), k, lane), weight, k,
-                                        lane, step % Engine::kParts);
+        const A a = Engine::scaled_part(Engine::load_a_transposed(y, C::kFeaturePitch, state_row(m), k, lane), weight,
+                                        k, lane, step % Engine::kParts);
         // The unit cuts off what its accumulator cannot hold: every step starts from zero and is added with rounding.
         const auto add = [&](int n, const B& b) {
           float product[4] = {};
@@ -62,7 +62,17 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
 #pragma unroll
       for (int n = 0; n < C::kStateColumns; ++n)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) state[part][m][n][i] += sum[n][i];
+        for (int i = 0; i < 4; ++i) {
+          float& total = state[part][m][n][i];
+          if constexpr (kCompensated) {
+            const float addend = sum[n][i] - lost[part][m][n][i];
+            const float next = __fadd_rn(total, addend);
+            lost[part][m][n][i] = __fsub_rn(__fsub_rn(next, total), addend);
+            total = next;
+          } else {
+            total += sum[n][i];
+          }
+        }
     }
   }
 }
@@ -81,7 +91,8 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage, const A (&x_kept
   float s[kChunk / 8][4] = {};
 #pragma unroll kUnroll
   for (int k = 0; k < kSteps; ++k) {
-    const A a = C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
+    const A a =
+        C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
 #pragma unroll
     for (int j = 0; j < kChunk / 16; ++j) {
       if (C::kWide && j > row_warp) continue;
@@ -164,7 +175,8 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
     const Tile s = Engine::tile_at(state_tile + part * C::kStatePart);
 #pragma unroll kUnroll
     for (int k = 0; k < kSteps; ++k) {
-      const A a = C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
+      const A a =
+          C::kKeepX ? x_kept[C::kKeepX ? k : 0] : Engine::load_a(x, C::kFeaturePitch, first_row, k * C::kDepth, lane);
 #pragma unroll
       for (int n = 0; n + 1 < C::kOutTiles; n += 2) {
         B b0, b1;
@@ -173,9 +185,9 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
         Engine::multiply(out[n + 1], a, b1);
       }
       if constexpr (C::kOutTiles % 2 == 1) {
-        Engine::multiply(out[C::kOutTiles - 1], a,
-                         Engine::load_b1_transposed(s, C::kStatePitch, first_column + (C::kOutTiles - 1) * 8,
-                                                    k * C::kDepth, lane));
+        Engine::multiply(
+            out[C::kOutTiles - 1], a,
+            Engine::load_b1_transposed(s, C::kStatePitch, first_column + (C::kOutTiles - 1) * 8, k * C::kDepth, lane));
       }
       if constexpr (kRole == Role::kForward) {
         Engine::multiply(out[C::kOutTiles], a,
@@ -249,8 +261,9 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
 // Scores times values, and the chunk's own sum into the state.
 template <class Config>
 template <bool kSums, bool kScores>
-__device__ __forceinline__ void Sweep<Config>::add_chunk(
-    int stage, const typename Engine::Weights (&weights)[kChunk / C::kDepth], float (&out)[C::kOutTiles + 1][4]) {
+__device__ __forceinline__ void Sweep<Config>::add_chunk(int stage,
+                                                         const typename Engine::Weights (&weights)[kChunk / C::kDepth],
+                                                         float (&out)[C::kOutTiles + 1][4]) {
   constexpr bool kShared = C::kColumnWarps == C::kStateSplit && C::kStateTiles == 1;  // same columns for both products
   const Tile y = Engine::tile_at(tile(stage, C::kY));
   const Tile z = Engine::tile_at(tile(stage, C::kZ));
@@ -328,7 +341,10 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
 #pragma unroll
           for (int n = 0; n < C::kStateColumns; ++n)
 #pragma unroll
-            for (int i = 0; i < 4; ++i) state[part][m][n][i] *= decay;
+            for (int i = 0; i < 4; ++i) {
+              state[part][m][n][i] *= decay;
+              if constexpr (kCompensated) lost[part][m][n][i] *= decay;
+            }
     }
     constexpr bool kFloat = sizeof(Io) == 4;
     if (kFloat || (kRole == Role::kForward && p.precise)) {

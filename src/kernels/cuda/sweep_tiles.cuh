@@ -21,32 +21,39 @@ __device__ __forceinline__ void copy_async_4(void* shared, const void* global, b
                "r"(valid ? 4 : 0)
                : "memory");
 }
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+__device__ __forceinline__ void copy_async_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+__device__ __forceinline__ void copy_async_wait() {
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
 
 // One side of the sequence: its rows in memory, and which positions of the frame they are.
 struct Side {
   std::int64_t batch, begin;  // `begin` is the token at position 0, along the tensor's time
   int length;
-  int padded;    // the frame's length
+  int padded;  // the frame's length
   bool reversed;
 
   __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
-  __device__ __forceinline__ bool has(int token) const { return static_cast<unsigned>(token) < static_cast<unsigned>(length); }
+  __device__ __forceinline__ bool has(int token) const {
+    return static_cast<unsigned>(token) < static_cast<unsigned>(length);
+  }
 };
 
 template <class Io>
 struct Rows {
   const Io* data;
-  std::int64_t time_stride;
+  int time_stride;
   int columns;
   bool aligned;
 };
 
 template <class Io>
-__device__ __forceinline__ const Io* first_row_of(const TileSource& source, const Side& side, int head, int first_column) {
-  return static_cast<const Io*>(source.data) + side.batch * source.batch_stride + side.begin * source.time_stride +
-         head * source.head_stride + first_column;
+__device__ __forceinline__ const Io* first_row_of(const TileSource& source, const Side& side, int head,
+                                                  int first_column) {
+  return static_cast<const Io*>(source.data) + side.batch * source.batch_stride +
+         side.begin * static_cast<std::int64_t>(source.time_stride) + head * source.head_stride + first_column;
 }
 
 template <class Io>
@@ -80,7 +87,7 @@ __device__ __forceinline__ void unpack(float (&x)[kPieceElements<Io>], const voi
 template <class Io>
 __device__ __forceinline__ void load_piece(float (&x)[kPieceElements<Io>], const Rows<Io>& rows, int token, int column,
                                            bool valid) {
-  const Io* p = rows.data + token * rows.time_stride + column;
+  const Io* p = rows.data + static_cast<std::int64_t>(token) * rows.time_stride + column;
   if (rows.aligned && valid && column < rows.columns) {
     unpack<Io>(x, p);
     return;
@@ -129,8 +136,8 @@ __device__ __forceinline__ void fetch_tile(typename Config::Operand* tile, int p
     if (kRows > Config::kChunk && first_row >= Config::kChunk) return;
     int token = side.token_at(position + first_row);
     const int step = side.reversed ? -kRows : kRows;
-    const Io* from = rows.data + token * rows.time_stride + column;
-    const std::int64_t step_elements = step * rows.time_stride;
+    const Io* from = rows.data + static_cast<std::int64_t>(token) * rows.time_stride + column;
+    const std::int64_t step_elements = static_cast<std::int64_t>(step) * rows.time_stride;
     Io* to = reinterpret_cast<Io*>(tile + first_row * pitch + column);
     const bool inside = column < rows.columns;
 #pragma unroll
@@ -145,7 +152,7 @@ __device__ __forceinline__ void fetch_tile(typename Config::Operand* tile, int p
     const int token = side.token_at(position + row);
     const bool valid = side.has(token);
     auto* target = tile + row * pitch + column;
-    const auto* p = rows.data + token * rows.time_stride + column;
+    const auto* p = rows.data + static_cast<std::int64_t>(token) * rows.time_stride + column;
 #pragma unroll
     for (int i = 0; i < kPieceElements<Io>; ++i) {
       target[i] = valid && column + i < rows.columns ? p[i] : from_float<Io>(0.0F);
@@ -162,7 +169,8 @@ __device__ __forceinline__ void finish_tile(typename Config::Operand* tile, int 
   if constexpr (Config::kAsync) {
     if constexpr (kPrepare == Prepare::kPlain) return;
     if (kPrepare == Prepare::kMask && !masked) return;
-    if (kPrepare == Prepare::kMap && !masked && map == FeatureMap::kRelu) {  // rows and columns outside are zero already
+    if (kPrepare == Prepare::kMap && !masked &&
+        map == FeatureMap::kRelu) {  // rows and columns outside are zero already
       for_each_piece<Config, kWidth>([&](int row, int column) {
         uint4* p = reinterpret_cast<uint4*>(tile + row * pitch + column);
         uint4 raw = *p;

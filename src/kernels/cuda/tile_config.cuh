@@ -1,7 +1,8 @@
 // Tile sizes of the sweep kernel, one row per padded feature dim and kind of number.
 //
 // kChunk tokens are handled at once, 16 rows to a warp; kValues columns of the values belong to one block. The state of
-// 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers. float32 operands take twice the shared memory: smaller chunks, no second stage.
+// 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers.
+// float32 operands take twice the shared memory: smaller chunks, no second stage.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -24,13 +25,17 @@ struct EngineOf<float> {
   using type = Tf32Engine<6>;
 };
 
-constexpr int values_of(int features) { return features == 32 || features == 256 ? 32 : 64; }
+constexpr int values_of(int features) {
+  return features == 32 || features == 256 ? 32 : 64;
+}
 // Few warps with many registers read shared memory least, which is what a running sweep is short of; sums and
 // applications of a sum are light and want many warps.
 constexpr int warps_of(int features, Mode mode) {
   return features == 32 || (features == 64 && mode == Mode::kRun) ? 4 : 8;
 }
-constexpr int chunk_of(int features, bool wide) { return features == 32 || (wide && features >= 128) ? 32 : 64; }
+constexpr int chunk_of(int features, bool wide) {
+  return features == 32 || (wide && features >= 128) ? 32 : 64;
+}
 
 template <class Io_, int kFeatures_, Role kRole_, Mode kMode_>
 struct TileConfig {
@@ -39,7 +44,7 @@ struct TileConfig {
   using Operand = typename Engine::Operand;
   static constexpr Role kRole = kRole_;
   static constexpr bool kIntra = kMode_ == Mode::kRun;
-  static constexpr bool kInter = kMode_ != Mode::kSum;   // rows are needed
+  static constexpr bool kInter = kMode_ != Mode::kSum;     // rows are needed
   static constexpr bool kUpdate = kMode_ != Mode::kApply;  // columns are needed
   static constexpr int kFeatures = kFeatures_;
   static constexpr bool kWide = sizeof(Operand) == 4;
@@ -51,7 +56,8 @@ struct TileConfig {
   static constexpr int kStages = kAsync ? 2 : 1;
   static constexpr int kRowWarps = kChunk / 16;
   static constexpr int kColumnWarps = kWarps / kRowWarps;
-  // The state: 16·kStateTiles features of every warp, whose values are cut kStateSplit times where warps outnumber features.
+  // The state: 16·kStateTiles features of every warp, whose values are cut kStateSplit times where warps outnumber
+  // features.
   static constexpr int kStateSplit = kWarps * 16 > kFeatures ? kWarps * 16 / kFeatures : 1;
   static constexpr int kStateTiles = kFeatures * kStateSplit / 16 / kWarps;
   static constexpr int kMinBlocks = kWide || kFeatures > 64 ? 1 : (kFeatures == 32 ? 4 : (kIntra ? 2 : 3));
@@ -67,7 +73,7 @@ struct TileConfig {
   static constexpr int kDepth = Engine::kDepth;
   // One barrier per chunk where everything that a chunk writes has two places; else a second one before writing.
   static constexpr bool kOneBarrier = kAsync && !kIntra;
-  static constexpr int kSets = kOneBarrier ? 2 : 1;  // of the arrays below
+  static constexpr int kSets = kOneBarrier ? 2 : 1;                    // of the arrays below
   static constexpr bool kKeepX = kIntra && !kWide && kFeatures <= 64;  // x as fragments through scores and state
   static constexpr int kKeptSteps = kKeepX ? kFeatures / kDepth : 1;
   static constexpr int kFeaturePitch = kFeatures + Engine::kPad;
@@ -94,11 +100,27 @@ struct TileConfig {
   static constexpr int kOutPitch = kFeaturePitch * int(sizeof(Operand) / sizeof(Io));
   static_assert(kValues <= kFeatures);
   static constexpr int kScalars = kState + (kInter ? 2 * kStatePart * int(sizeof(Operand)) : 0);
-  // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in either;
-  // the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
+  // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in
+  // either; the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
   enum Array {
-    kRowCosine, kRowTangent, kSumCosine, kSumSine, kErrorCosine, kErrorSine, kRowError, kRowInverse, kWeights, kArrays,
-    kRowPower = kSets * kArrays, kSumPower, kRawDenominator, kRawDenominator2, kRawError, kRawError2, kCosine, kSine,
+    kRowCosine,
+    kRowTangent,
+    kSumCosine,
+    kSumSine,
+    kErrorCosine,
+    kErrorSine,
+    kRowError,
+    kRowInverse,
+    kWeights,
+    kArrays,
+    kRowPower = kSets * kArrays,
+    kSumPower,
+    kRawDenominator,
+    kRawDenominator2,
+    kRawError,
+    kRawError2,
+    kCosine,
+    kSine,
     kAllArrays
   };
   static constexpr int kDistance = kAllArrays * kChunk;  // in floats from kScalars

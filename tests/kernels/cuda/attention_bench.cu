@@ -1,5 +1,3 @@
-#include "attention_bench.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +9,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "attention_bench.h"
 #include "device_memory.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/feature_map.h"
@@ -116,7 +115,8 @@ class Head {
     const std::size_t element = size_of(shape.dtype);
     std::vector<std::uint8_t> raw(values_.size() * element);
     const auto row = static_cast<std::size_t>(dim_) * element;
-    const auto* from = tensor.data<std::uint8_t>() + static_cast<std::size_t>((batch * shape.length * shape.heads + head) * dim_) * element;
+    const auto* from = tensor.data<std::uint8_t>() +
+                       static_cast<std::size_t>((batch * shape.length * shape.heads + head) * dim_) * element;
     check(cudaMemcpy2D(raw.data(), row, from, row * static_cast<std::size_t>(shape.heads), row,
                        static_cast<std::size_t>(length_), cudaMemcpyDeviceToHost),
           "cudaMemcpy2D");
@@ -322,7 +322,8 @@ void bench_decode(std::int64_t tokens, double rate) {
                      v = random_tensor(kBf16, count, 2ULL << 40);
   const DeviceMemory out(static_cast<std::size_t>(count) * 2);
   const std::int64_t kv_count = kBatch * kHeads * 2 * kDim * kDim;
-  const DeviceMemory kv = random_tensor(DType::kFloat32, kv_count, 7), z = random_tensor(DType::kFloat32, kv_count / kDim, 9);
+  const DeviceMemory kv = random_tensor(DType::kFloat32, kv_count, 7),
+                     z = random_tensor(DType::kFloat32, kv_count / kDim, 9);
   const std::int64_t row = kHeads * kDim;
   Problem p;
   p.dtype = kBf16;

@@ -86,7 +86,8 @@ void run_cases(const std::vector<AttentionCase>& cases) {
 
 std::vector<AttentionCase> random_cases(int count, std::uint64_t first_seed, const verify::CaseLimits& limits) {
   std::vector<AttentionCase> cases;
-  for (int i = 0; i < count; ++i) cases.push_back(verify::random_case(first_seed + static_cast<std::uint64_t>(i), limits));
+  for (int i = 0; i < count; ++i)
+    cases.push_back(verify::random_case(first_seed + static_cast<std::uint64_t>(i), limits));
   return cases;
 }
 
