@@ -351,10 +351,11 @@ bool valid(const Problem& p) {
                       p.q_length < (1LL << 30) && p.k_length < (1LL << 30) && narrow(p.q.time_stride) &&
                       narrow(p.k.time_stride) && narrow(p.v.time_stride) && narrow(p.out.time_stride);
   const bool state = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
+  const std::int64_t query_rows = p.cu_seqlens_q == nullptr ? p.sequences * p.q_length : p.total_q;
   return shapes && p.dtype != DType::kFloat64 && (p.cu_seqlens_q == nullptr) == (p.cu_seqlens_k == nullptr) &&
          (p.state_kv_in == nullptr) == (p.state_z_in == nullptr) &&
          (p.state_kv_out == nullptr) == (p.state_z_out == nullptr) && (!state || p.causal) &&
-         (p.normalizer == Normalizer::kNone || p.denominator.data != nullptr || p.q_length == 0);
+         (p.normalizer == Normalizer::kNone || p.denominator.data != nullptr || query_rows == 0);
 }
 
 }  // namespace

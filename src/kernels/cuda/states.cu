@@ -147,7 +147,8 @@ __global__ void __launch_bounds__(kThreads) decay_state_kernel(const __grid_cons
   const double back = decay_of(log_decay, 1.0F);
   const std::int64_t slot = (head_index * p.slots + p.total_slot) * 2 * pairs;
   double sum = 0.0;
-  for (std::int64_t element = threadIdx.x; element < pairs; element += kThreads) {
+  // Without a token the state passes unchanged, whatever the decay.
+  for (std::int64_t element = threadIdx.x; length > 0 && element < pairs; element += kThreads) {
     const Pair at = pair_of(p, element);
     if (d.d_kv_out != nullptr) {
       const Carried other = carried_pair(p, d.d_kv_out, d.d_z_out, head_index, element);

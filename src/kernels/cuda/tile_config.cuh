@@ -34,7 +34,7 @@ constexpr int warps_of(int features, Mode mode) {
   return features == 32 || (features == 64 && mode == Mode::kRun) ? 4 : 8;
 }
 constexpr int chunk_of(int features, bool wide) {
-  return features == 32 || (wide && features >= 128) ? 32 : 64;
+  return features == 32 || features == 256 || (wide && features >= 128) ? 32 : 64;
 }
 
 template <class Io_, int kFeatures_, Role kRole_, Mode kMode_>
@@ -68,7 +68,8 @@ struct TileConfig {
   static constexpr bool kExtraFeature = kRole == Role::kQueryGradient || kRole == Role::kKeyGradient;
   static constexpr bool kValueTransposed = kExtraFeature;  // features are the value dim's, values the key dim's
   static constexpr bool kOwn = kExtraFeature && kInter;
-  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter;
+  // Read where it is needed, not ahead, when tiles are wide: an A100 block has 163 KB.
+  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter && kFeatures <= 64;
 
   static constexpr int kDepth = Engine::kDepth;
   // One barrier per chunk where everything that a chunk writes has two places; else a second one before writing.

@@ -216,13 +216,21 @@ class RowOracle {
 // Norm of the difference over norm of the oracle, over the rows seen.
 struct RelativeError {
   double difference = 0, norm = 0;
+  int rows = 0;
   void add(const std::vector<double>& exact, const double* got) {
+    ++rows;
     for (std::size_t i = 0; i < exact.size(); ++i) {
       difference += (exact[i] - got[i]) * (exact[i] - got[i]);
       norm += exact[i] * exact[i];
     }
   }
-  double value() const { return std::sqrt(difference / std::max(norm, 1e-300)); }
+  // As JSON: null where no row was compared.
+  std::string text() const {
+    if (rows == 0) return "null";
+    char digits[32];
+    std::snprintf(digits, sizeof(digits), "%.2e", std::sqrt(difference / std::max(norm, 1e-300)));
+    return digits;
+  }
 };
 
 void bench_shape(const Shape& s, double rate) {
@@ -306,11 +314,11 @@ void bench_shape(const Shape& s, double rate) {
   const double tensors = static_cast<double>(bytes);
   std::printf(
       "{\"shape\": \"%s\", \"fwd_ms\": %.4f, \"bwd_ms\": %.4f, \"fwd_bwd_ms\": %.4f, \"fwd_copy_fraction\": %.3f, "
-      "\"fwd_bwd_copy_fraction\": %.3f, \"workspace_fraction\": %.4f, \"error_out\": %.2e, \"error_dq\": %.2e, "
-      "\"error_dk\": %.2e, \"error_dv\": %.2e}\n",
+      "\"fwd_bwd_copy_fraction\": %.3f, \"workspace_fraction\": %.4f, \"error_out\": %s, \"error_dq\": %s, "
+      "\"error_dk\": %s, \"error_dv\": %s}\n",
       s.name, fwd, bwd, both, 4 * tensors / rate / fwd, 12 * tensors / rate / both,
-      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes())) / (8 * tensors), e_out.value(), e_dq.value(),
-      e_dk.value(), e_dv.value());
+      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes())) / (8 * tensors), e_out.text().c_str(),
+      e_dq.text().c_str(), e_dk.text().c_str(), e_dv.text().c_str());
   std::fflush(stdout);
 }
 

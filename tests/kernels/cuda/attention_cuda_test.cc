@@ -79,7 +79,7 @@ void run_cases(const std::vector<AttentionCase>& cases) {
         EXPECT_TRUE(same_bits(result.*part.part, again.*part.part)) << part.name << " differs between two runs";
       }
     } catch (const std::exception& error) {
-      FAIL() << error.what();
+      ADD_FAILURE() << error.what();
     }
   }
 }
@@ -151,7 +151,7 @@ TEST_P(AttentionCuda, Decode) {
       const CaseResult again = run_on_device(prepared.c, prepared.data, Path::kDecode);
       EXPECT_TRUE(same_bits(result.out, again.out) && same_bits(result.state_kv, again.state_kv));
     } catch (const std::exception& error) {
-      FAIL() << error.what();
+      ADD_FAILURE() << error.what();
     }
   }
 }
