@@ -12,7 +12,9 @@ mkdir -p "$(dirname "$log")"
   echo "\$ $*"
   echo "commit $(git rev-parse --short HEAD 2> /dev/null || echo unknown), $(date -u +%F)"
   echo "cpu: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores"
-  if command -v nvidia-smi > /dev/null; then nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true; fi
+  if command -v nvidia-smi > /dev/null; then
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
+  fi
   echo
   "$@" 2>&1
 } | tee "$log.part"
