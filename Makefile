@@ -1,5 +1,6 @@
 # The front door. `make demo` and `make test` each do all the set-up on a fresh machine.
 BUILD ?= build
+export COSFORMER_SKIP_SETUP
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup build test test-fast demo format format-check lint sanitize cuda-kernels clean
@@ -37,7 +38,7 @@ format:
 format-check:
 	@git ls-files -z '*.h' '*.cc' '*.cuh' '*.cu' | xargs -0 clang-format --dry-run --Werror
 
-lint: format-check
+lint: setup format-check
 	@python3 scripts/check_layers.py
 	@python3 scripts/check_sources.py
 
@@ -50,4 +51,4 @@ cuda-kernels: setup
 	ctest --test-dir build-cuda-kernels --output-on-failure -R cuda
 
 clean:
-	rm -rf build build-*
+	rm -rf $(BUILD) build-*

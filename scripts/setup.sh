@@ -24,6 +24,7 @@ known_distribution() {
   esac
 }
 
+[ -z "${COSFORMER_SKIP_SETUP:-}" ] || exit 0
 missing=()
 if command -v dpkg-query > /dev/null; then
   for package in "${packages[@]}"; do
@@ -38,8 +39,9 @@ fi
 if ! known_distribution; then
   {
     echo "setup: this is not Debian 12/13 or Ubuntu 22.04/24.04, so nothing was installed."
-    echo "setup: please install what these Debian packages provide, then run 'make build':"
+    echo "setup: please install what these Debian packages provide:"
     echo "  ${missing[*]}"
+    echo "setup: then tell make that you have: make build COSFORMER_SKIP_SETUP=1 (likewise demo and test)"
   } >&2
   exit 1
 fi

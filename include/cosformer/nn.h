@@ -1,7 +1,7 @@
 // cosFormer attention as a torch module: projections, heads, the operator.
 //
 // Parameters are named and shaped as in the implementation that the paper's authors released (q_proj, k_proj, v_proj,
-// out_proj, each with weight and bias), so its weights load by name.
+// out_proj, each with weight and bias), so its weights load by name. What cannot work throws a std::runtime_error.
 #pragma once
 
 #include <cstdint>

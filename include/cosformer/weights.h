@@ -1,4 +1,5 @@
-// Weights in the safetensors format: the parameters and buffers of a module, by their names.
+// Weights in the safetensors format: the parameters and buffers of a module, by their names. Files that do not fit or
+// cannot be read or written throw a std::runtime_error that says why.
 #pragma once
 
 #include <map>

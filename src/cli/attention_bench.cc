@@ -202,6 +202,7 @@ std::vector<double> time_runs(const BenchCase& c, const Inputs& x, const Effort&
 Roof measure_roof(const std::string& device, int threads) {
   Roof roof;
   if (device == "cpu") {
+    threads = std::min(threads, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     std::vector<double> float32(static_cast<std::size_t>(threads)), bf16(static_cast<std::size_t>(threads));
     const auto on_all = [threads](auto work) {
       std::vector<std::thread> workers;
@@ -256,7 +257,8 @@ BenchResult measure(const BenchCase& c, const Roof& roof, const Effort& effort) 
     result.roof_fraction = useful_bytes(c) * token_heads(c) / (result.median_ms * 1e-3) / (roof.copy_gb_per_s * 1e9);
   } else {
     const bool bf16 = c.dtype == DType::kBFloat16 && roof.gflops_bf16 > 0 && c.impl == "chunked";
-    const double gflops = bf16 ? roof.gflops_bf16 : roof.gflops_float32;
+    const double float_gflops = c.dtype == DType::kFloat64 ? roof.gflops_float32 / 2 : roof.gflops_float32;
+    const double gflops = bf16 ? roof.gflops_bf16 : float_gflops;
     result.roof_fraction = useful_flops(c) * token_heads(c) / (result.median_ms * 1e-3) / (gflops * 1e9);
   }
   return result;

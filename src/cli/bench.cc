@@ -1,9 +1,10 @@
 // `cosformer bench attention`: a cross product of lists, one measurement each, a table or JSON lines.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <thread>
 
-#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -31,7 +32,7 @@ struct Settings {
 std::vector<bool> parse_switch(const char* option, const std::string& text, const char* yes, const char* no) {
   if (text == "both") return {true, false};
   std::vector<bool> values;
-  for (const std::string& item : parse_names(option, text, {yes, no, "both"})) values.push_back(item == yes);
+  for (const std::string& item : parse_names(option, text, {yes, no})) values.push_back(item == yes);
   return values;
 }
 
@@ -70,18 +71,18 @@ nlohmann::ordered_json to_json(const BenchCase& c, const BenchResult& r) {
                               {"length", c.length},
                               {"dim", c.dim},
                               {"threads", c.threads}};
-  if (!r.skipped.empty()) {
-    line["skipped"] = r.skipped;
-    return line;
+  const bool measured = r.skipped.empty();
+  for (const auto& [name, value] : {std::pair{"median_ms", r.median_ms},
+                                    {"min_ms", r.min_ms},
+                                    {"p90_ms", r.p90_ms},
+                                    {"tokens_per_s", r.tokens_per_s},
+                                    {"peak_bytes", r.peak_bytes},
+                                    {"max_error", r.max_error},
+                                    {"error_bound", r.error_bound},
+                                    {"roof_fraction", r.roof_fraction}}) {
+    line[name] = measured ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
   }
-  line["median_ms"] = r.median_ms;
-  line["min_ms"] = r.min_ms;
-  line["p90_ms"] = r.p90_ms;
-  line["tokens_per_s"] = r.tokens_per_s;
-  line["peak_bytes"] = r.peak_bytes;
-  line["max_error"] = r.max_error;
-  line["error_bound"] = r.error_bound;
-  line["roof_fraction"] = r.roof_fraction;
+  if (!measured) line["skipped"] = r.skipped;
   return line;
 }
 
@@ -116,8 +117,20 @@ void print_roof(const Settings& s, const Roof& roof, int threads) {
   }
   std::printf("roof: an FMA loop on %d threads does %s GFLOP/s in float32", threads,
               significant(roof.gflops_float32).c_str());
-  if (roof.gflops_bf16 > 0) std::printf(", %s with bf16 dot products", significant(roof.gflops_bf16).c_str());
+  if (roof.gflops_bf16 > 0) std::printf(", %s in bf16 products", significant(roof.gflops_bf16).c_str());
   std::printf("; instruction set %s, device %s\n", kernels::cpu::chosen_kernels().name, s.device.c_str());
+}
+
+// What torch cannot do in one cell of the table (a dtype without a kernel, too little memory) leaves the others be.
+BenchResult measure_or_explain(const BenchCase& c, const Roof& roof, const Effort& effort) {
+  BenchResult r;
+  try {
+    return measure(c, roof, effort);
+  } catch (const c10::Error& error) {
+    r.skipped = error.what_without_backtrace();
+    r.skipped = r.skipped.substr(0, r.skipped.find('\n'));
+  }
+  return r;
 }
 
 void bench_attention(const Settings& s) {
@@ -125,12 +138,18 @@ void bench_attention(const Settings& s) {
     throw UserError("--device cuda: libtorch sees no GPU here; leave it out to measure the CPU");
   }
   const int threads = s.threads > 0 ? s.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here, before threads start
   const std::vector<BenchCase> cases = cross_product(s, threads);
+  if (cases.empty())
+    throw UserError("nothing to measure: softmax has no decay; leave out --decay on or add --impl chunked");
+  std::optional<AtomicFile> json;  // opened first: a path that cannot be written is no news after an hour
+  if (!s.json.empty()) json.emplace(s.json);
   std::printf(
       "bench attention: lengths %s, heads %s, dims %s, batch %s, dtypes %s, causal %s, decay %s, pass %s, impl %s, "
-      "device %s, threads %d\n",
+      "device %s, threads %d, seconds %g, most seconds %g\n",
       s.lengths.c_str(), s.heads.c_str(), s.dims.c_str(), s.batch.c_str(), s.dtypes.c_str(), s.causal.c_str(),
-      s.decay.c_str(), s.pass.c_str(), s.impl.c_str(), s.device.c_str(), threads);
+      s.decay.c_str(), s.pass.c_str(), s.impl.c_str(), s.device.c_str(), threads, s.effort.seconds,
+      s.effort.most_seconds);
   const Roof roof = measure_roof(s.device, threads);
   print_roof(s, roof, threads);
   Table table({"impl", "pass", "dtype", "mask", "B", "H", "N", "D", "median ms", "spread", "tokens/s", "extra memory",
@@ -141,7 +160,7 @@ void bench_attention(const Settings& s) {
     Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
     for (const BenchCase& c : cases) {
       progress.note(c.impl + " " + c.pass + " N=" + std::to_string(c.length));
-      const BenchResult r = measure(c, roof, s.effort);
+      const BenchResult r = measure_or_explain(c, roof, s.effort);
       if (r.skipped.empty() && !(r.max_error <= r.error_bound)) wrong = true;
       table.add(to_row(c, r));
       lines += to_json(c, r).dump() + '\n';
@@ -149,10 +168,9 @@ void bench_attention(const Settings& s) {
     }
   }
   std::fputs(table.text().c_str(), stdout);
-  if (!s.json.empty()) {
-    AtomicFile file(s.json);
-    file.write(lines.data(), lines.size());
-    file.commit();
+  if (json.has_value()) {
+    json->write(lines.data(), lines.size());
+    json->commit();
   }
   if (wrong) {
     std::fprintf(stderr, "cosformer: an error is outside its bound; the time beside it does not count\n");
@@ -167,7 +185,7 @@ void add_bench(CLI::App& app) {
   add_bench_peers(*app.add_subcommand("peers", "the operator beside what people would use instead"));
   CLI::App& attention = *app.add_subcommand("attention", "the operator alone, by length, dtype, direction and form");
   const auto s = std::make_shared<Settings>();
-  attention.description(
+  attention.footer(
       "Measures every combination of the given lists. Errors are those of one head against float64; a speed beside an\n"
       "error outside its bound does not count, and the exit code is 1.");
   attention.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
@@ -190,6 +208,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
   attention.add_option("--most-seconds", s->effort.most_seconds, "skip what would take longer than this a run")
+      ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str();
   attention.add_option("--json", s->json, "also write one JSON object per line to this file");
   attention.callback([s] { bench_attention(*s); });

@@ -66,9 +66,13 @@ std::string python_with_torch(const Settings& s) {
   std::vector<std::string> candidates{"python3", "/usr/bin/python3"};
   if (!s.python.empty()) candidates = {s.python};
   for (const std::string& python : candidates) {
-    if (std::system((quoted(python) + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0) return python;
+    const std::string probe = "import torch; torch.ops.load_library(\"" + library_path() + "\")";
+    if (std::system((quoted(python) + " -c " + quoted(probe) + " > /dev/null 2>&1").c_str()) == 0) return python;
   }
-  throw UserError("bench peers: no Python with torch found; install python3-torch or name one with --python");
+  throw UserError(
+      "bench peers: no Python found whose torch is the one this program was built with; install python3-torch or name "
+      "one "
+      "with --python");
 }
 
 std::vector<json> run_script(const Settings& s, int threads) {
@@ -79,7 +83,7 @@ std::vector<json> run_script(const Settings& s, int threads) {
                               std::to_string(s.dim) + " --dtype " + s.dtype + " --seconds " + std::to_string(s.seconds);
   std::printf("%s\n", command.c_str() + 5);
   std::fflush(stdout);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (!pipe) throw Failure("bench peers: cannot start Python");
   std::vector<json> lines;
   std::string text;
@@ -95,7 +99,10 @@ std::vector<json> run_script(const Settings& s, int threads) {
                  line["length"].get<long long>());
     lines.push_back(std::move(line));
   }
-  if (lines.empty()) throw Failure("bench peers: the script printed no measurement (see above)");
+  if (pclose(pipe.release()) != 0 || lines.empty()) {
+    throw Failure("bench peers: the script stopped after " + std::to_string(lines.size()) +
+                  " measurements (see above)");
+  }
   return lines;
 }
 
@@ -143,7 +150,7 @@ void bench_peers(const Settings& s) {
 
 void add_bench_peers(CLI::App& app) {
   const auto s = std::make_shared<Settings>();
-  app.description(
+  app.footer(
       "Runs bench/peers/attention.py with a Python that has torch: the released cosFormer's forms, a chunked form and\n"
       "softmax written in torch, and this operator, in one process with the same threads. Prints how many times "
       "faster\n"
@@ -159,7 +166,9 @@ void add_bench_peers(CLI::App& app) {
   app.add_option("--threads", s->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  app.add_option("--seconds", s->seconds, "how long to repeat each measurement")->capture_default_str();
+  app.add_option("--seconds", s->seconds, "how long to repeat each measurement")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
   app.add_option("--python", s->python, "the interpreter; default: the first python3 that has torch");
   app.add_option("--scripts", s->scripts, "the folder with attention.py; default: beside this program");
   app.add_option("--json", s->json_file, "also write one JSON object per line to this file");

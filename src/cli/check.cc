@@ -116,6 +116,7 @@ void check(const Settings& s) {
   if (s.device.rfind("cuda", 0) == 0 && !torch::cuda::is_available()) {
     throw UserError("--device cuda: libtorch sees no GPU here; leave it out to check the CPU");
   }
+  parse_dtypes(s.dtypes);
   if (!s.json) {
     std::printf("check: %lld cases, seed %llu, lengths to %lld, dtypes %s, device %s, %d threads, instruction set %s\n",
                 s.cases, s.seed, s.max_length, s.dtypes.c_str(), s.device.c_str(), at::get_num_threads(),
@@ -141,7 +142,7 @@ void check(const Settings& s) {
 
 void add_check(CLI::App& app) {
   const auto s = std::make_shared<Settings>();
-  app.description(
+  app.footer(
       "Draws random shapes and options, runs the operator forward and backward as a model would, and compares every\n"
       "result with the definition in float64. A result may be at most twice as far off as the worse of two naive "
       "forms\n"
@@ -153,7 +154,7 @@ void add_check(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--dtypes", s->dtypes, "number formats, separated by commas")->capture_default_str();
   app.add_option("--device", s->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", s->threads, "CPU threads; 0: torch's own choice")
+  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_flag("--json", s->json, "print one JSON object per line instead of the table");

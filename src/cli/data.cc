@@ -96,7 +96,7 @@ void add_data(CLI::App& app) {
   app.require_subcommand(1);
   const auto s = std::make_shared<Settings>();
   CLI::App& listops = *app.add_subcommand("listops", "nested list operations (Long Range Arena)");
-  listops.description(
+  listops.footer(
       "Makes ListOps as the Long Range Arena defines it: trees of MIN, MAX, MED and SM over digits. The same seed "
       "gives\n"
       "the same bytes. Files that are there already are opened, not made again.");
@@ -113,7 +113,7 @@ void add_data(CLI::App& app) {
   listops.callback([s] { make_listops(*s); });
 
   CLI::App& pathfinder = *app.add_subcommand("pathfinder", "are two discs on one dashed path? (Long Range Arena)");
-  pathfinder.description(
+  pathfinder.footer(
       "Makes Pathfinder images by the published procedure and settings, as sequences of gray pixels. The same seed "
       "gives\n"
       "the same images. Files that are there already are opened, not made again.");

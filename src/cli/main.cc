@@ -72,9 +72,8 @@ int parse_and_run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    const CLI::App* at = &app;
-    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-    std::fprintf(stderr, "cosformer: %s\n\n%s", error.what(), at == &app ? usage().c_str() : at->help().c_str());
+    std::fprintf(stderr, "cosformer: %s\n\n%s", error.what(),
+                 app.get_subcommands().empty() ? usage().c_str() : app.help().c_str());
     return 2;
   }
   return 0;
@@ -115,5 +114,11 @@ int run(int argc, char** argv) {
 }  // namespace cosformer::cli
 
 int main(int argc, char** argv) {
-  return cosformer::cli::run(argc, argv);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear when they are written, also in a pipe
+  const int code = cosformer::cli::run(argc, argv);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::fprintf(stderr, "cosformer: cannot write to standard output\n");
+    return code == 0 ? 1 : code;
+  }
+  return code;
 }

@@ -10,7 +10,7 @@ namespace cosformer::kernels {
 template <class Real>
 Real apply_feature_map(FeatureMap map, Real x) {
   switch (map) {
-    case FeatureMap::kRelu: return x > 0 ? x : Real(0);
+    case FeatureMap::kRelu: return x < 0 ? Real(0) : x;  // NaN stays NaN
     case FeatureMap::kElu1: return x > 0 ? x + Real(1) : std::exp(x);
     case FeatureMap::kLeakyRelu: return x > 0 ? x : Real(kLeakyReluSlope) * x;
     case FeatureMap::kSilu: return x / (Real(1) + std::exp(-x));

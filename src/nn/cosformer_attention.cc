@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cosformer/nn.h"
+#include "kernels/attention.h"
 
 namespace cosformer::nn {
 namespace {
@@ -10,6 +11,10 @@ CosformerAttentionOptions checked(CosformerAttentionOptions o) {
   if (o.embed_dim <= 0 || o.num_heads <= 0 || o.embed_dim % o.num_heads != 0) {
     throw UserError("CosformerAttention: embed_dim must be a positive multiple of num_heads; got embed_dim " +
                     std::to_string(o.embed_dim) + " and num_heads " + std::to_string(o.num_heads));
+  }
+  if (o.embed_dim / o.num_heads > kernels::kMaxHeadDim) {
+    throw UserError("CosformerAttention: embed_dim / num_heads must be at most " +
+                    std::to_string(kernels::kMaxHeadDim) + "; got " + std::to_string(o.embed_dim / o.num_heads));
   }
   return o;
 }
@@ -27,6 +32,7 @@ CosformerAttentionImpl::CosformerAttentionImpl(CosformerAttentionOptions o) : op
 }
 
 at::Tensor CosformerAttentionImpl::split_heads(const at::Tensor& x) const {
+  TORCH_CHECK_VALUE(x.dim() == 3, "CosformerAttention: inputs must be [batch, time, width]; got ", x.sizes());
   return x.view({x.size(0), x.size(1), options.num_heads, options.embed_dim / options.num_heads});
 }
 

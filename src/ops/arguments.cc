@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::array<const char*, 5> kFeatureMaps{"relu", "elu1", "leaky_relu", "silu", "identity"};
 constexpr std::array<const char*, 2> kNormalizers{"sum", "none"};
+constexpr std::int64_t kMostPosition = std::int64_t{1} << 62;  // adding a length to it cannot overflow
+constexpr double kLeastHorizon = 1e-300;                       // π/2M stays finite
 
 // Every complaint reads: operator: argument 'name' must be …; got …
 #define COSFORMER_CHECK(condition, name, expected, ...) \
@@ -28,6 +30,7 @@ std::int64_t index_of(const AttentionRequest& r, const char* argument, const std
 
 void check_input(const AttentionRequest& r, const char* name, const at::Tensor& x) {
   COSFORMER_CHECK(x.defined(), name, "a tensor [batch, time, heads, dim]", "nothing");
+  COSFORMER_CHECK(x.layout() == at::kStrided, name, "a dense tensor", x.layout());
   COSFORMER_CHECK(x.dim() == 4, name, "of 4 dimensions [batch, time, heads, dim]", x.dim(), ": ", x.sizes());
   const auto type = x.scalar_type();
   const bool on_cpu_only = type == at::kDouble;
@@ -68,14 +71,22 @@ void check_per_head(const AttentionRequest& r, const char* name, const at::Tenso
   COSFORMER_CHECK(x.device() == r.q.device(), name, "on q's device " + r.q.device().str(), x.device().str());
 }
 
+// Names the first head whose value is not as it should be.
+void require_all(const AttentionRequest& r, const char* name, const char* expected, const at::Tensor& values,
+                 const at::Tensor& good) {
+  if (good.all().item<bool>()) return;
+  const auto head = good.logical_not().nonzero()[0][0].item<std::int64_t>();
+  COSFORMER_CHECK(false, name, expected, values[head].item<double>(), " for head ", head);
+}
+
 void check_values_per_head(const AttentionRequest& r) {
   if (r.theta.defined() && r.theta.is_cpu()) {
-    COSFORMER_CHECK(r.theta.detach().isfinite().all().item<bool>(), "theta", "finite", r.theta.detach());
+    require_all(r, "theta", "finite", r.theta.detach(), r.theta.detach().isfinite());
   }
   if (r.log_decay.defined() && r.log_decay.is_cpu()) {
     const at::Tensor values = r.log_decay.detach();
-    COSFORMER_CHECK(values.isfinite().logical_and(values <= 0).all().item<bool>(), "log_decay",
-                    "finite and at most 0 (the logarithm of a decay in (0, 1])", values);
+    require_all(r, "log_decay", "finite and at most 0 (the logarithm of a decay in (0, 1])", values,
+                values.isfinite().logical_and(values <= 0));
   }
 }
 
@@ -117,14 +128,20 @@ void check_packing(const AttentionRequest& r) {
 }
 
 void check_state(const AttentionRequest& r) {
-  if (!r.state_kv.defined() && !r.state_z.defined() && !r.position.defined()) return;
+  if (!r.carries_state) return;
+  const auto require = [&](const char* name, const at::Tensor& x) {
+    COSFORMER_CHECK(x.defined(), name, "a tensor (AttentionState::empty makes a fresh state)", "nothing");
+  };
+  require("state_kv", r.state_kv);
+  require("state_z", r.state_z);
+  require("position", r.position);
   const auto b = r.q.size(0), h = r.q.size(2), d = r.q.size(3), e = r.v.size(3);
   COSFORMER_CHECK(r.k.size(1) == r.q.size(1), "k", c10::str("of q's time ", r.q.size(1), " when a state is carried"),
                   r.k.size(1));
   const auto type = accumulation_type(r.q.scalar_type());
   const auto check = [&](const char* name, const at::Tensor& x, at::IntArrayRef shape) {
     COSFORMER_CHECK(x.sizes() == shape, name, c10::str(shape), x.sizes());
-    COSFORMER_CHECK(x.scalar_type() == type, name, c10::toString(type), x.scalar_type());
+    COSFORMER_CHECK(x.scalar_type() == type, name, type == at::kDouble ? "float64" : "float32", x.scalar_type());
     COSFORMER_CHECK(x.device() == r.q.device(), name, "on q's device " + r.q.device().str(), x.device().str());
   };
   check("state_kv", r.state_kv, {b, h, 2, d, e});
@@ -168,7 +185,8 @@ void check_distances(const AttentionRequest& r) {
 
 double resolve_horizon(const AttentionRequest& r) {
   if (r.horizon.has_value()) {
-    COSFORMER_CHECK(std::isfinite(*r.horizon) && *r.horizon > 0, "horizon", "a finite number above 0", *r.horizon);
+    COSFORMER_CHECK(std::isfinite(*r.horizon) && *r.horizon >= kLeastHorizon, "horizon", "a finite number above 0",
+                    *r.horizon);
   }
   if (!r.reweight) {
     COSFORMER_CHECK(!r.theta.defined(), "theta", "absent when reweight is false", "a tensor");
@@ -199,10 +217,15 @@ AttentionArguments check_arguments(const AttentionRequest& r) {
   check_packing(r);
   check_state(r);
   if (r.position.defined() && r.position.is_cpu() && r.position.numel() > 0) {
-    COSFORMER_CHECK(r.position.min().item<std::int64_t>() >= 0, "position", "at least 0",
-                    r.position.min().item<std::int64_t>());
+    const auto least = r.position.min().item<std::int64_t>(), most = r.position.max().item<std::int64_t>();
+    COSFORMER_CHECK(least >= 0, "position", "at least 0", least);
+    COSFORMER_CHECK(most <= kMostPosition, "position", c10::str("at most ", kMostPosition), most);
   }
-  COSFORMER_CHECK(std::isfinite(r.eps) && r.eps > 0, "eps", "a finite number above 0", r.eps);
+  // A divisor that is zero in the accumulation type would turn an empty row into NaN.
+  const bool wide = r.q.scalar_type() == at::kDouble;
+  const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  COSFORMER_CHECK(std::isfinite(r.eps) && r.eps >= least, "eps", c10::str("a finite number of at least ", least),
+                  r.eps);
   AttentionArguments a;
   a.q = r.q;
   a.k = r.k;

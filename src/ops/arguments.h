@@ -22,6 +22,7 @@ struct AttentionRequest {
   double eps = 1e-6;
   at::Tensor key_mask, cu_seqlens_q, cu_seqlens_k;
   at::Tensor state_kv, state_z, position;
+  bool carries_state = false;  // the streaming operator: all three of the above are required
   const char* op = "cosformer::attention";
 
   bool packed_on_cpu() const;

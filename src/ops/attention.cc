@@ -31,7 +31,7 @@ AttentionState AttentionState::empty(std::int64_t batch, std::int64_t heads, std
                                      const at::TensorOptions& options) {
   const auto numbers = options.dtype(ops::accumulation_type(c10::typeMetaToScalarType(options.dtype())));
   return {at::zeros({batch, heads, 2, dim, value_dim}, numbers), at::zeros({batch, heads, 2, dim}, numbers),
-          at::zeros({batch}, options.dtype(at::kLong))};
+          at::zeros({batch}, options.dtype(at::kLong).requires_grad(false))};
 }
 
 at::Tensor attention_with_state(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, AttentionState& state,

@@ -22,6 +22,8 @@ variable_list saved_tensors(const AttentionArguments& a) {
 
 void save(AutogradContext* ctx, const AttentionArguments& a, const variable_list& more) {
   variable_list tensors = saved_tensors(a);
+  // Callers advance their position in place between calls; the backward pass needs it as it was.
+  if (a.position.defined()) tensors.back() = a.position.clone();
   tensors.insert(tensors.end(), more.begin(), more.end());
   ctx->save_for_backward(tensors);
   ctx->saved_data["horizon"] = a.horizon;

@@ -42,6 +42,7 @@ AttentionArguments check_attention(COSFORMER_ATTENTION_PARAMETERS) {
 AttentionArguments check_stream(COSFORMER_STREAM_PARAMETERS) {
   AttentionRequest r;
   r.op = "cosformer::attention_with_state";
+  r.carries_state = true;
   r.q = q;
   r.k = k;
   r.v = v;
@@ -115,8 +116,8 @@ ForwardResult meta_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   return {at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options()),
           at::empty(a.normalized() ? at::IntArrayRef({q.size(0), q.size(1), q.size(2)}) : at::IntArrayRef({0}),
                     accumulation),
-          a.has_state() ? at::empty_like(a.state_kv) : at::empty({0}, accumulation),
-          a.has_state() ? at::empty_like(a.state_z) : at::empty({0}, accumulation)};
+          a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation),
+          a.has_state() ? at::empty(a.state_z.sizes(), accumulation) : at::empty({0}, accumulation)};
 }
 
 BackwardResult meta_bwd(const at::Tensor&, const OptionalTensor&, const OptionalTensor&, const at::Tensor&,

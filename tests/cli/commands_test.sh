@@ -51,6 +51,9 @@ expect 0 "info as JSON" "$cosformer" info --json
 contains out '"instruction_set_chosen"'
 expect 2 "an instruction set that does not exist" env COSFORMER_CPU_ISA=quantum "$cosformer" info
 contains err "quantum"
+expect 2 "the same for bench" env COSFORMER_CPU_ISA=quantum "$cosformer" bench attention --lengths 16
+contains err "quantum"
+expect 1 "output that cannot be written" bash -c "\"$cosformer\" info > /dev/full"
 expect 0 "check" "$cosformer" check --cases 20 --max-length 40
 contains out "within their bound"
 expect 0 "check as JSON" "$cosformer" check --cases 8 --max-length 30 --json
@@ -58,6 +61,10 @@ contains out '"error_bound"'
 expect 0 "bench" "$cosformer" bench attention --lengths 64 --heads 2 --dims 16 --seconds 0.01 \
   --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2 \
   --json "$work/bench.json"
+if [ "$(wc -l < "$work/bench.json")" -ne 56 ]; then
+  echo "FAILED: $(wc -l < "$work/bench.json") lines of JSON, expected 56"
+  failures=$((failures + 1))
+fi
 for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
   peak_bytes max_error error_bound roof_fraction; do
   if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then
@@ -71,7 +78,7 @@ expect 0 "listops" "$cosformer" data listops --out "$work/listops" --train 30 --
 contains out "train"
 cp "$work/listops/basic_train.tsv" "$work/first.tsv"
 expect 0 "listops again" "$cosformer" data listops --out "$work/again" --train 30 --valid 5 --test 5 --tsv --threads 1
-cmp -s "$work/first.tsv" "$work/again/basic_train.tsv" || { echo "FAILED: same seed, other bytes"; failures=1; }
+cmp -s "$work/first.tsv" "$work/again/basic_train.tsv" || { echo "FAILED: same seed, other bytes"; failures=$((failures + 1)); }
 expect 2 "listops with other options into the same folder" "$cosformer" data listops --out "$work/listops" --seed 2 \
   --train 30 --valid 5 --test 5
 expect 0 "pathfinder" "$cosformer" data pathfinder --out "$work/path" --train 20 --valid 2 --test 2 --preview 1

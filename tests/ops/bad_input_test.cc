@@ -74,6 +74,14 @@ TEST_F(BadInput, LastDimensionNotContiguous) {
   refuse({"'q'", "contiguous in its last dimension", "stride 3"});
 }
 
+TEST_F(BadInput, KeysAndValuesNotContiguous) {
+  k = at::randn({2, 7, 8, 3}).transpose(2, 3);
+  refuse({"'k'", "contiguous in its last dimension", "stride 3"});
+  k = at::randn({2, 7, 3, 8});
+  v = at::randn({2, 7, 4, 3}).transpose(2, 3);
+  refuse({"'v'", "contiguous in its last dimension", "stride 3"});
+}
+
 TEST_F(BadInput, Horizon) {
   for (const double horizon : {0.0, -3.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
     o.horizon = horizon;
@@ -120,7 +128,7 @@ TEST_F(BadInput, LogDecay) {
   o.log_decay = at::zeros({3, 1});
   refuse({"'log_decay'", "[3], one number per head", "[3, 1]"});
   o.log_decay = at::tensor({-0.1F, 0.1F, 0.0F});
-  refuse({"'log_decay'", "at most 0"});
+  refuse({"'log_decay'", "at most 0", "got 0.1", "for head 1"});
 }
 
 TEST_F(BadInput, KeyMask) {
@@ -140,12 +148,21 @@ TEST_F(BadInput, Names) {
 
 TEST_F(BadInput, Eps) {
   o.eps = 0;
-  refuse({"'eps'", "above 0", "got 0"});
+  refuse({"'eps'", "at least", "got 0"});
+  o.eps = 1e-40;  // zero in float32 arithmetic
+  refuse({"'eps'", "at least 1.17549e-38"});
 }
 
 TEST_F(BadInput, PackedBoundaries) {
   q = k = v = at::randn({1, 6, 1, 4});
   const auto good = at::tensor({0, 2, 6}, at::kInt);
+  o.cu_seqlens_k = good;
+  refuse({"'cu_seqlens_q'", "given together with cu_seqlens_k"});
+  o.cu_seqlens_k = at::Tensor();
+  o.cu_seqlens_q = good.unsqueeze(0);
+  o.cu_seqlens_k = good;
+  refuse({"'cu_seqlens_q'", "[sequences + 1]"});
+  o.cu_seqlens_k = at::Tensor();
   o.cu_seqlens_q = good;
   refuse({"'cu_seqlens_k'", "given together with cu_seqlens_q"});
   o.cu_seqlens_k = at::tensor({1, 2, 6}, at::kInt);
@@ -179,7 +196,7 @@ TEST_F(BadState, ShapesAndTypes) {
   refuse({"cosformer::attention_with_state", "'state_kv'", "[2, 2, 2, 4, 4]", "[2, 2, 2, 4, 5]"});
   state = AttentionState::empty(2, 2, 4, 4, x.options());
   state.z = state.z.to(at::kHalf);
-  refuse({"'state_z'", "Float", "Half"});
+  refuse({"'state_z'", "float32", "Half"});
   state = AttentionState::empty(2, 2, 4, 4, x.options());
   state.position = at::zeros({2}, at::kInt);
   refuse({"'position'", "int64", "Int"});
@@ -187,6 +204,19 @@ TEST_F(BadState, ShapesAndTypes) {
   refuse({"'position'", "[2], one per sequence", "[3]"});
   state.position = at::full({2}, -1, at::kLong);
   refuse({"'position'", "at least 0", "-1"});
+}
+
+TEST_F(BadState, Absent) {
+  state = {};
+  refuse({"'state_kv'", "AttentionState::empty", "nothing"});
+  state = AttentionState::empty(2, 2, 4, 4, x.options());
+  state.position = at::Tensor();
+  refuse({"'position'", "nothing"});
+}
+
+TEST_F(BadState, PositionThatWouldOverflow) {
+  state.position = at::full({2}, std::numeric_limits<std::int64_t>::max(), at::kLong);
+  refuse({"'position'", "at most 4611686018427387904"});
 }
 
 TEST_F(BadState, PastTheHorizon) {

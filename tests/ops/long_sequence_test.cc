@@ -21,6 +21,7 @@ double peak_memory() {
 TEST(LongSequence, MemoryGrowsWithTheInputsOnly) {
   for (const bool causal : {true, false}) {
     const auto q = at::randn({1, 131'072, 1, 64}).requires_grad_();
+    std::ofstream("/proc/self/clear_refs") << "5";  // the peak is counted anew from here
     const double before = peak_memory();
     ASSERT_GT(before, 0);
     const auto out = attention(q, q, q, {.causal = causal});

@@ -1,4 +1,8 @@
 // What must hold whatever the numbers are: causality, packing, masking, streaming, determinism.
+#include <mutex>
+#include <set>
+#include <thread>
+
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -135,6 +139,29 @@ TEST(Properties, TheFutureDoesNotTouchThePast) {
     }
   }
   at::set_num_threads(threads);
+}
+
+// One long sequence with one head uses every thread that torch is set to.
+TEST(Properties, OneHeadUsesAllThreads) {
+  static std::mutex guard;
+  static std::set<std::thread::id> seen;
+  static const kernels::AttentionKernels& real = kernels::cpu::chosen_kernels();
+  static kernels::AttentionKernels watched = real;
+  watched.run_fwd = [](const kernels::AttentionProblem& p, const kernels::Schedule& s, const kernels::Work& w) {
+    const std::lock_guard lock(guard);
+    seen.insert(std::this_thread::get_id());
+    real.run_fwd(p, s, w);
+  };
+  const int threads = at::get_num_threads();
+  at::set_num_threads(2);
+  const auto x = at::randn({1, 8192, 1, 16});
+  const auto expected = attention(x, x, x, {.causal = true});
+  {
+    const ops::UseCpuKernels use(watched);
+    EXPECT_TRUE(at::equal(attention(x, x, x, {.causal = true}), expected));
+  }
+  at::set_num_threads(threads);
+  EXPECT_EQ(seen.size(), 2U);
 }
 
 TEST(Properties, SameInputsSameBits) {

@@ -184,6 +184,7 @@ class QuadraticHead {
     std::fill_n(out, p_.value_dim, Real(0));
     Real sum = 0;
     for (std::int64_t j = 0; j < keys; ++j) {
+      if (!key_is_present(p_, s_, j)) continue;
       const Real w = weight(i, j);
       sum += w;
       for (std::int64_t c = 0; c < p_.value_dim; ++c) out[c] += w * v_[j * p_.value_dim + c];
@@ -220,6 +221,7 @@ class QuadraticHead {
     const Real* g = dout_ + i * p_.value_dim;
     const Real* qf = qf_ + i * 2 * p_.dim;
     for (std::int64_t j = 0; j < visible_keys(i); ++j) {
+      if (!key_is_present(p_, s_, j)) continue;
       const Real* kf = kf_ + j * 2 * p_.dim;
       const Real w = weight(i, j);
       const Real dw = round(round(dot(g, v_ + j * p_.value_dim, p_.value_dim)) + dden_[i]);

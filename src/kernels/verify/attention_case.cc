@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <sstream>
@@ -74,6 +75,16 @@ double needed_horizon(const AttentionCase& c) {
     longest = std::max({longest, c.q_lengths[s], c.k_lengths[s]});
   }
   return static_cast<double>(longest + c.position);
+}
+
+// An absent key holds anything, an infinity or a NaN included: padding is often left unwritten.
+void poison_absent_keys(const AttentionCase& c, CaseData& d) {
+  const auto row = static_cast<std::size_t>(c.heads * c.dim);
+  for (std::size_t at = 0; at < d.key_mask.size(); ++at) {
+    if (d.key_mask[at]) continue;
+    d.k[at * row] = std::numeric_limits<double>::quiet_NaN();
+    d.k[at * row + row - 1] = std::numeric_limits<double>::infinity();
+  }
 }
 
 }  // namespace
@@ -166,6 +177,7 @@ CaseData make_data(const AttentionCase& c) {
   if (c.key_mask) {
     const int present = chance(random, 10) ? 0 : 70;
     for (std::int64_t at = 0; at < c.batch * c.k_total(); ++at) d.key_mask.push_back(chance(random, present));
+    if (chance(random, 30)) poison_absent_keys(c, d);
   }
   if (c.carry_state) {
     const DType accumulation = c.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;

@@ -312,8 +312,8 @@ std::vector<PartError> compare(const AttentionCase& c, const Yardstick& yardstic
       const double error = largest_difference(naive.*named.part, exact);
       if (std::isfinite(error)) naive_error = std::max(naive_error, error);
     }
-    PartError error{.name = named.name, .error = largest_difference(result.*named.part, exact)};
-    if ((result.*named.part).size() != exact.size()) error.error = std::numeric_limits<double>::quiet_NaN();
+    PartError error{.name = named.name, .error = std::numeric_limits<double>::quiet_NaN()};
+    if ((result.*named.part).size() == exact.size()) error.error = largest_difference(result.*named.part, exact);
     error.bound = std::max(2 * naive_error, 3 * rounding_of(c, named.part) * largest_term);
     errors.push_back(error);
   }

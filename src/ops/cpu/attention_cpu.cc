@@ -1,5 +1,7 @@
 // The operator on the CPU: tensors become a problem of raw pointers, its items are spread over torch's threads.
+#include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <numbers>
 #include <vector>
@@ -126,15 +128,29 @@ class CpuProblem {
   at::Tensor state_kv_, state_z_;
 };
 
+// As many threads as torch is set to. at::parallel_for would use the same, but is serial in every library that is not
+// compiled as torch itself was.
 void run_parallel(const Schedule& schedule, const std::function<void(const Work&)>& pass) {
   const auto bytes = at::TensorOptions().dtype(at::kByte);  // torch aligns to 64 bytes
+  const std::int64_t threads = at::in_parallel_region() ? 1 : std::max(at::get_num_threads(), 1);
   const at::Tensor workspace = at::empty({static_cast<std::int64_t>(schedule.workspace_bytes)}, bytes);
   for (int phase = 0; phase < schedule.phases; ++phase) {
     const std::int64_t items = schedule.items[static_cast<std::size_t>(phase)];
-    at::parallel_for(0, items, 1, [&](std::int64_t begin, std::int64_t end) {
-      const at::Tensor scratch = at::empty({static_cast<std::int64_t>(schedule.scratch_bytes)}, bytes);
-      pass({phase, begin, end, workspace.data_ptr(), scratch.data_ptr()});
-    });
+    const std::int64_t parts = std::min(threads, items);
+    const int team = static_cast<int>(std::max<std::int64_t>(parts, 1));
+    std::exception_ptr failure;
+#pragma omp parallel for num_threads(team) schedule(static, 1)
+    for (std::int64_t part = 0; part < parts; ++part) {
+      try {
+        const at::Tensor scratch = at::empty({static_cast<std::int64_t>(schedule.scratch_bytes)}, bytes);
+        const std::int64_t begin = items * part / parts, end = items * (part + 1) / parts;
+        pass({phase, begin, end, workspace.data_ptr(), scratch.data_ptr()});
+      } catch (...) {
+#pragma omp critical(cosformer_failure)
+        failure = std::current_exception();
+      }
+    }
+    if (failure) std::rethrow_exception(failure);
   }
 }
 
