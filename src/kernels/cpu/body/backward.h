@@ -271,7 +271,7 @@ class BackwardSegment {
     store_rows<T>(head_.problem.dtype, x_.d_value, value_dim, nullptr, chunk.keys, head_.problem.value_dim,
                   row_at(gradients_.dv, head_.problem.dtype, head_.sequence.batch, head_.sequence.k_begin + chunk.begin,
                          head_.head),
-                  gradients_.dv.time_stride);
+                  gradients_.dv.time_stride, head_.streams_results);
   }
 
   bool wants_decay() const { return gradients_.d_log_decay != nullptr; }
@@ -331,7 +331,7 @@ class BackwardSegment {
       }
     }
     store_rows<T>(problem.dtype, x_.d_phi, shape_.dim, nullptr, rows, problem.dim,
-                  row_at(output, problem.dtype, batch, first, head_.head), output.time_stride);
+                  row_at(output, problem.dtype, batch, first, head_.head), output.time_stride, head_.streams_results);
   }
 
   // kv^T [value_dim, 2·dim]

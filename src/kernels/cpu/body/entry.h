@@ -26,6 +26,7 @@ void run_fwd(const AttentionProblem& problem, const Schedule& schedule, const Wo
     [[maybe_unused]] const HalfUnit unit;
     ForwardRun<float>(problem, schedule, work).run();
   }
+  finish_streaming();
 }
 
 void run_bwd(const AttentionProblem& problem, const AttentionGradients& gradients, const Schedule& schedule,
@@ -36,6 +37,7 @@ void run_bwd(const AttentionProblem& problem, const AttentionGradients& gradient
     [[maybe_unused]] const HalfUnit unit;
     BackwardRun<float>(problem, gradients, schedule, work).run();
   }
+  finish_streaming();
 }
 
 }  // namespace

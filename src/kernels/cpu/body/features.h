@@ -65,6 +65,7 @@ struct HeadContext {
   PaddedShape shape;
   ChunkGrid grid;
   double theta, log_decay;
+  bool streams_results;  // past the caches
 };
 
 COSFORMER_INLINE bool key_present(const HeadContext& head, Index key) {

@@ -157,7 +157,7 @@ class ForwardSegment {
     }
     store_rows(problem.dtype, x_.sum, shape_.value_dim, normalized() ? x_.divisor : nullptr, chunk.queries,
                problem.value_dim, row_at(problem.out, problem.dtype, head_.sequence.batch, first, head_.head),
-               problem.out.time_stride);
+               problem.out.time_stride, head_.streams_results);
   }
 
   void advance_state(const Chunk& chunk) {

@@ -22,8 +22,15 @@ constexpr bool kHalfProducts = false;
   return {COSFORMER_VECTOR_BYTES, half ? COSFORMER_HALF_CHUNK : COSFORMER_CHUNK, half};
 }
 
+// Whether a tensor of results is too large for the caches.
+[[maybe_unused]] bool streams_results(const AttentionProblem& problem) {
+  Index tokens = 0;
+  for (Index s = 0; s < problem.sequence_count; ++s) tokens += problem.sequences[s].q_length;
+  return tokens * problem.heads * problem.value_dim * element_bytes(problem.dtype) >= kStreamedBytes;
+}
+
 template <class T>
-HeadContext head_context(const AttentionProblem& problem, const Item& item) {
+HeadContext head_context(const AttentionProblem& problem, const Item& item, bool streams_results) {
   const Sequence& sequence = problem.sequences[item.sequence];
   return {problem,
           sequence,
@@ -32,7 +39,8 @@ HeadContext head_context(const AttentionProblem& problem, const Item& item) {
           padded_shape<T>(problem, traits_of(problem)),
           make_grid(sequence, traits_of(problem).chunk),
           problem.theta != nullptr ? problem.theta[item.head] : sequence.theta,
-          problem.log_decay != nullptr ? problem.log_decay[item.head] : 0.0};
+          problem.log_decay != nullptr ? problem.log_decay[item.head] : 0.0,
+          streams_results};
 }
 
 template <class T>
@@ -49,7 +57,10 @@ template <class T>
 class ForwardRun {
  public:
   ForwardRun(const AttentionProblem& problem, const Schedule& schedule, const Work& work)
-      : problem_(problem), per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)), work_(work) {
+      : problem_(problem),
+        per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)),
+        work_(work),
+        streams_results_(streams_results(problem)) {
     single_phase_ = schedule.phases == 1;
     const Index heads = problem.sequence_count * problem.heads;
     column_halves_ = single_phase_ && schedule.segments == 1 && first_items(schedule) == 2 * heads ? 2 : 1;
@@ -61,7 +72,7 @@ class ForwardRun {
       const bool per_head = !single_phase_ && work_.phase == 1;
       const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i / column_halves_);
       const AttentionProblem part = column_halves_ == 2 ? half_of_columns(i % 2) : problem_;
-      const HeadContext head = head_context<T>(part, item);
+      const HeadContext head = head_context<T>(part, item, streams_results_);
       Carver<T> carver(work_.scratch);
       const ForwardScratch<T> scratch = carve_forward(carver, part, head.shape, per_segment_);
       prepare_offsets(head, scratch.angles);
@@ -147,6 +158,7 @@ class ForwardRun {
   const AttentionProblem& problem_;
   const Index per_segment_;
   const Work& work_;
+  const bool streams_results_;
   bool single_phase_;
   Index column_halves_;
 };
@@ -160,6 +172,7 @@ class BackwardRun {
         gradients_(gradients),
         per_segment_(chunks_per_segment(problem, schedule, traits_of(problem).chunk)),
         work_(work),
+        streams_results_(streams_results(problem)),
         single_phase_(schedule.phases == 1),
         segment_items_(first_items(schedule)) {}
 
@@ -168,7 +181,7 @@ class BackwardRun {
     for (Index i = work_.begin; i < work_.end; ++i) {
       const bool per_head = !single_phase_ && (work_.phase == 1 || work_.phase == 3);
       const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i);
-      const HeadContext head = head_context<T>(problem_, item);
+      const HeadContext head = head_context<T>(problem_, item, streams_results_);
       Carver<T> carver(work_.scratch);
       const BackwardScratch<T> scratch = carve_backward(carver, problem_, head.shape, per_segment_);
       prepare_offsets(head, scratch.angles);
@@ -314,6 +327,7 @@ class BackwardRun {
   const AttentionGradients& gradients_;
   const Index per_segment_;
   const Work& work_;
+  const bool streams_results_;
   const bool single_phase_;
   const Index segment_items_;
 };
