@@ -64,8 +64,15 @@ struct HeadContext {
   Index sequence_index, head;
   PaddedShape shape;
   ChunkGrid grid;
-  double theta, log_decay;
   bool streams_results;  // past the caches
+
+  double theta() const { return problem.theta != nullptr ? problem.theta[head] : sequence.theta; }
+  double log_decay() const { return problem.log_decay != nullptr ? problem.log_decay[head] : 0.0; }
+};
+
+// The heads that go through each chunk together, `count` of them from `first` on.
+struct HeadGroup {
+  Index first = 0, count = 1;
 };
 
 COSFORMER_INLINE bool key_present(const HeadContext& head, Index key) {

@@ -38,9 +38,16 @@ HeadContext head_context(const AttentionProblem& problem, const Item& item, bool
           item.head,
           padded_shape<T>(problem, traits_of(problem)),
           make_grid(sequence, traits_of(problem).chunk),
-          problem.theta != nullptr ? problem.theta[item.head] : sequence.theta,
-          problem.log_decay != nullptr ? problem.log_decay[item.head] : 0.0,
           streams_results};
+}
+
+// How many heads from this item on go together: whole sequences of one problem, and not those of a decode step.
+template <class T>
+Index count_together(const HeadContext& head, const Item& item, Index left) {
+  if (item.segments > 1 || is_decode_step<T>(head)) return 1;
+  Index count = heads_together<T>(head.problem, head.shape);
+  count = count < left ? count : left;
+  return count < head.problem.heads - item.head ? count : head.problem.heads - item.head;
 }
 
 template <class T>
@@ -68,20 +75,23 @@ class ForwardRun {
 
   void run() {
     ItemCursor cursor(problem_, traits_of(problem_).chunk, per_segment_);
-    for (Index i = work_.begin; i < work_.end; ++i) {
+    for (Index i = work_.begin, count = 1; i < work_.end; i += count) {
       const bool per_head = !single_phase_ && work_.phase == 1;
       const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i / column_halves_);
       const AttentionProblem part = column_halves_ == 2 ? half_of_columns(i % 2) : problem_;
       const HeadContext head = head_context<T>(part, item, streams_results_);
       Carver<T> carver(work_.scratch);
       const ForwardScratch<T> scratch = carve_forward(carver, part, head.shape, per_segment_);
-      prepare_offsets(head, scratch.angles);
-      if (single_phase_ || work_.phase == 2) {
-        attend(head, item, scratch);
-      } else if (work_.phase == 0) {
-        sum_segment(head, item, scratch);
-      } else {
+      if (per_head) {
         scan_slots(head, item, scratch);
+        continue;
+      }
+      if (column_halves_ == 1) count = count_together<T>(head, item, work_.end - i);
+      ForwardSegment<T> segment(head, count, scratch, segment_at(head.grid, per_segment_, item.segment));
+      if (single_phase_ || work_.phase == 2) {
+        attend(segment, item);
+      } else {
+        sum_segment(segment, item);
       }
     }
   }
@@ -103,15 +113,25 @@ class ForwardRun {
     return part;
   }
 
-  void sum_segment(const HeadContext& head, const Item& item, const ForwardScratch<T>& scratch) {
-    ForwardSegment<T> segment(head, scratch, segment_at(head.grid, per_segment_, item.segment));
+  // The slot of the head that a segment has turned to: the heads that go together have one segment each.
+  T* slot(const ForwardSegment<T>& segment, const Item& item, Index kind) const {
+    return slot(segment.head(), item.index + segment.head().head - item.head, kind);
+  }
+  void keep(ForwardSegment<T>& segment, const Item& item, Index kind) {
+    segment.for_heads([&] { copy_state(segment.head().shape, segment.state(), slot(segment, item, kind)); });
+  }
+  void restore(ForwardSegment<T>& segment, const Item& item, Index kind) {
+    segment.for_heads([&] { copy_state(segment.head().shape, slot(segment, item, kind), segment.state()); });
+  }
+
+  void sum_segment(ForwardSegment<T>& segment, const Item& item) {
     if (reads_whole_state(problem_) || item.segment + 1 < item.segments) {
       segment.sum_keys(Scan::kFromLeft);
-      copy_state(head.shape, scratch.state, slot(head, item.index, 0));
+      keep(segment, item, 0);
     }
     if (scans_both_sides(problem_) && item.segment > 0) {
       segment.sum_keys(Scan::kFromRight);
-      copy_state(head.shape, scratch.state, slot(head, item.index, 1));
+      keep(segment, item, 1);
     }
   }
 
@@ -127,32 +147,37 @@ class ForwardRun {
                   scratch.state);
   }
 
-  void attend(const HeadContext& head, const Item& item, const ForwardScratch<T>& scratch) {
-    ForwardSegment<T> segment(head, scratch, segment_at(head.grid, per_segment_, item.segment));
+  void attend(ForwardSegment<T>& segment, Item item) {
     if (reads_whole_state(problem_)) {
-      segment.read_whole_state(slot(head, item.index - item.segment, 0));
+      item.index -= item.segment;
+      restore(segment, item, 0);
+      segment.read_whole_state();
       return;
     }
     const bool both_sides = scans_both_sides(problem_);
     if (both_sides) {
-      copy_state(head.shape, slot(head, item.index, 1), scratch.state);
-      segment.scan(Scan::kFromRight, true, {nullptr, nullptr});
+      restore(segment, item, 1);
+      segment.scan(Scan::kFromRight, true);
     }
-    const ExternalState<T> state_in = external_state<T>(head, problem_.state_kv_in, problem_.state_z_in);
-    const ExternalState<T> state_out = external_state<T>(head, problem_.state_kv_out, problem_.state_z_out);
-    if (single_phase_ && is_decode_step<T>(head)) {
-      segment.decode(state_in, state_out);
+    if (single_phase_ && is_decode_step<T>(segment.head())) {
+      const HeadContext& head = segment.head();
+      segment.decode(external_state<T>(head, problem_.state_kv_in, problem_.state_z_in),
+                     external_state<T>(head, problem_.state_kv_out, problem_.state_z_out));
       return;
     }
     if (single_phase_) {
-      import_state(head, state_in, StateLayout::kFeatureRows, scratch.state);
+      segment.for_heads([&] {
+        const HeadContext& head = segment.head();
+        import_state(head, external_state<T>(head, problem_.state_kv_in, problem_.state_z_in),
+                     StateLayout::kFeatureRows, segment.state());
+      });
     } else {
-      copy_state(head.shape, slot(head, item.index, 0), scratch.state);
+      restore(segment, item, 0);
     }
-    if (head.grid.key_chunks == 0 && item.segment == 0) {
-      export_state(head, scratch.state, StateLayout::kFeatureRows, state_out);
+    if (segment.head().grid.key_chunks == 0 && item.segment == 0) {
+      segment.for_heads([&] { segment.export_state_out(); });
     }
-    segment.scan(Scan::kFromLeft, both_sides, state_out);
+    segment.scan(Scan::kFromLeft, both_sides);
   }
 
   const AttentionProblem& problem_;
@@ -178,21 +203,21 @@ class BackwardRun {
 
   void run() {
     ItemCursor cursor(problem_, traits_of(problem_).chunk, per_segment_);
-    for (Index i = work_.begin; i < work_.end; ++i) {
+    for (Index i = work_.begin, count = 1; i < work_.end; i += count) {
       const bool per_head = !single_phase_ && (work_.phase == 1 || work_.phase == 3);
       const Item item = per_head ? cursor.head_item(i) : cursor.segment_item(i);
       const HeadContext head = head_context<T>(problem_, item, streams_results_);
       Carver<T> carver(work_.scratch);
       const BackwardScratch<T> scratch = carve_backward(carver, problem_, head.shape, per_segment_);
-      prepare_offsets(head, scratch.angles);
+      if (per_head && work_.phase == 1) scan_slots(head, item, scratch);
+      if (per_head && work_.phase == 3) sum_decay_gradients(head, item);
+      if (per_head) continue;
+      count = count_together<T>(head, item, work_.end - i);
+      BackwardSegment<T> segment(head, count, gradients_, scratch, segment_at(head.grid, per_segment_, item.segment));
       if (single_phase_ || work_.phase == 2) {
-        differentiate(head, item, scratch);
-      } else if (work_.phase == 0) {
-        sum_segment(head, item, scratch);
-      } else if (work_.phase == 1) {
-        scan_slots(head, item, scratch);
+        differentiate(segment, item);
       } else {
-        sum_decay_gradients(head, item);
+        sum_segment(segment, item);
       }
     }
   }
@@ -207,26 +232,44 @@ class BackwardRun {
     return reinterpret_cast<double*>(slot(head, segment_items_, 0));
   }
 
-  void sum_segment(const HeadContext& head, const Item& item, const BackwardScratch<T>& scratch) {
-    BackwardSegment<T> segment(head, gradients_, scratch, segment_at(head.grid, per_segment_, item.segment));
-    const bool whole = reads_whole_state(problem_);
+  // The item of the head that a segment has turned to: the heads that go together have one segment each.
+  static Index index_of(const BackwardSegment<T>& segment, const Item& item) {
+    return item.index + segment.head().head - item.head;
+  }
+  static T* state_of(BackwardSegment<T>& segment, Index kind) {
+    return kind % 2 == 0 ? segment.state() : segment.d_state();
+  }
+  void keep(BackwardSegment<T>& segment, const Item& item, Index kind) {
+    segment.for_heads([&] {
+      const HeadContext& head = segment.head();
+      copy_state(head.shape, state_of(segment, kind), slot(head, index_of(segment, item), kind));
+    });
+  }
+  void restore(BackwardSegment<T>& segment, const Item& item, Index kind) {
+    segment.for_heads([&] {
+      const HeadContext& head = segment.head();
+      copy_state(head.shape, slot(head, index_of(segment, item), kind), state_of(segment, kind));
+    });
+  }
+
+  void sum_segment(BackwardSegment<T>& segment, const Item& item) {
+    const bool whole = reads_whole_state(problem_), both_sides = scans_both_sides(problem_);
     const bool first = item.segment == 0, last = item.segment + 1 == item.segments;
     if (whole || !last) {
       segment.sum_keys(Scan::kFromLeft);
-      copy_state(head.shape, scratch.state, slot(head, item.index, 0));
+      keep(segment, item, 0);
     }
     if (whole || !first) {
       segment.sum_queries(Scan::kFromLeft);
-      copy_state(head.shape, scratch.d_state, slot(head, item.index, 1));
+      keep(segment, item, 1);
     }
-    if (!scans_both_sides(problem_)) return;
-    if (!first) {
+    if (both_sides && !first) {
       segment.sum_keys(Scan::kFromRight);
-      copy_state(head.shape, scratch.state, slot(head, item.index, 2));
+      keep(segment, item, 2);
     }
-    if (!last) {
+    if (both_sides && !last) {
       segment.sum_queries(Scan::kFromRight);
-      copy_state(head.shape, scratch.d_state, slot(head, item.index, 3));
+      keep(segment, item, 3);
     }
   }
 
@@ -246,73 +289,75 @@ class BackwardRun {
     }
   }
 
-  void differentiate(const HeadContext& head, const Item& item, const BackwardScratch<T>& scratch) {
-    BackwardSegment<T> segment(head, gradients_, scratch, segment_at(head.grid, per_segment_, item.segment));
+  void differentiate(BackwardSegment<T>& segment, const Item& item) {
     if (reads_whole_state(problem_)) {
       const Sweep sweep{Scan::kFromLeft, false, false, false};
-      copy_state(head.shape, slot(head, item.index - item.segment, 0), scratch.state);
+      Item first = item;
+      first.index -= item.segment;
+      restore(segment, first, 0);
       segment.sweep_queries(sweep);
-      copy_state(head.shape, slot(head, item.index - item.segment, 1), scratch.d_state);
+      restore(segment, first, 1);
       segment.sweep_keys(sweep);
-      if (gradients_.d_log_decay != nullptr) decay_slots(head)[item.index] = 0;
-      return;
-    }
-    const bool both_sides = scans_both_sides(problem_);
-    double through_states = 0;
-    if (both_sides) through_states += sweep_both(head, item, scratch, segment, {Scan::kFromRight, true, true, false});
-    through_states += sweep_both(head, item, scratch, segment, {Scan::kFromLeft, true, false, both_sides});
-    if (item.segment == 0) {
-      if (head.grid.key_chunks == 0) {
-        add_external(head, external_state<T>(head, gradients_.d_state_kv_out, gradients_.d_state_z_out),
-                     StateLayout::kFeatureRows, scratch.d_state);
-      }
-      export_state(head, scratch.d_state, StateLayout::kFeatureRows,
-                   external_state<T>(head, gradients_.d_state_kv_in, gradients_.d_state_z_in));
+    } else {
+      const bool both_sides = scans_both_sides(problem_);
+      if (both_sides) sweep_both(segment, item, {Scan::kFromRight, true, true, false});
+      sweep_both(segment, item, {Scan::kFromLeft, true, false, both_sides});
+      if (item.segment == 0) segment.for_heads([&] { export_state_gradient(segment); });
     }
     if (gradients_.d_log_decay == nullptr) return;
-    const double total = segment.decay_gradient() + through_states;
-    if (single_phase_) {
-      gradients_.d_log_decay[item.sequence * problem_.heads + item.head] = total;
-    } else {
-      decay_slots(head)[item.index] = total;
+    segment.for_heads([&] {
+      const HeadContext& head = segment.head();
+      double& to = single_phase_ ? gradients_.d_log_decay[item.sequence * problem_.heads + head.head]
+                                 : decay_slots(head)[index_of(segment, item)];
+      to = reads_whole_state(problem_) ? 0 : segment.decay_gradient();
+    });
+  }
+
+  // The gradient of the incoming state is what is left at the first token.
+  void export_state_gradient(BackwardSegment<T>& segment) {
+    const HeadContext& head = segment.head();
+    if (head.grid.key_chunks == 0) {
+      add_external(head, external_state<T>(head, gradients_.d_state_kv_out, gradients_.d_state_z_out),
+                   StateLayout::kFeatureRows, segment.d_state());
     }
+    export_state(head, segment.d_state(), StateLayout::kFeatureRows,
+                 external_state<T>(head, gradients_.d_state_kv_in, gradients_.d_state_z_in));
   }
 
   // The state that reaches this segment along a scan.
-  void incoming_state(const HeadContext& head, const Item& item, const BackwardScratch<T>& scratch, Scan scan) {
-    if (single_phase_) {
-      import_state(head, external_state<T>(head, problem_.state_kv_in, problem_.state_z_in), StateLayout::kValueRows,
-                   scratch.state);
-    } else {
-      copy_state(head.shape, slot(head, item.index, scan == Scan::kFromLeft ? 0 : 2), scratch.state);
+  void incoming_state(BackwardSegment<T>& segment, const Item& item, Scan scan) {
+    if (!single_phase_) {
+      restore(segment, item, scan == Scan::kFromLeft ? 0 : 2);
+      return;
     }
+    segment.for_heads([&] {
+      const HeadContext& head = segment.head();
+      import_state(head, external_state<T>(head, problem_.state_kv_in, problem_.state_z_in), StateLayout::kValueRows,
+                   segment.state());
+    });
   }
 
-  // Both sweeps of one scan. Returns the part of the decay's gradient that passes through the segment's ends: a state
-  // is one token away from the segment's first, and the last token's position away from the gradient that arrives.
-  double sweep_both(const HeadContext& head, const Item& item, const BackwardScratch<T>& scratch,
-                    BackwardSegment<T>& segment, const Sweep& sweep) {
+  // Both sweeps of one scan, and the part of the decay's gradient that passes through the segment's ends: a state is
+  // one token away from the segment's first, and the last token's position away from the gradient that arrives.
+  void sweep_both(BackwardSegment<T>& segment, const Item& item, const Sweep& sweep) {
     const bool wants_decay = gradients_.d_log_decay != nullptr;
-    const Index tokens = segment_at(head.grid, per_segment_, item.segment).tokens;
-    double through = 0;
-    incoming_state(head, item, scratch, sweep.scan);
+    const double to_arriving = static_cast<double>(segment.tokens() - 1);
+    incoming_state(segment, item, sweep.scan);
     segment.sweep_queries(sweep);
     if (single_phase_) {
-      fill_zero(scratch.d_state, head.shape.state);
+      segment.for_heads([&] { fill_zero(segment.d_state(), segment.head().shape.state); });
     } else {
-      copy_state(head.shape, slot(head, item.index, sweep.scan == Scan::kFromLeft ? 1 : 3), scratch.d_state);
-      if (wants_decay) through += static_cast<double>(tokens - 1) * product(head, scratch);
+      restore(segment, item, sweep.scan == Scan::kFromLeft ? 1 : 3);
+      if (wants_decay) segment.for_heads([&] { segment.decay_gradient() += to_arriving * product(segment); });
     }
     segment.sweep_keys(sweep);
-    if (wants_decay) {
-      incoming_state(head, item, scratch, sweep.scan);
-      through += product(head, scratch);
-    }
-    return through;
+    if (!wants_decay) return;
+    incoming_state(segment, item, sweep.scan);
+    segment.for_heads([&] { segment.decay_gradient() += product(segment); });
   }
 
-  double product(const HeadContext& head, const BackwardScratch<T>& scratch) const {
-    return inner_product(head.shape, scratch.state, StateLayout::kValueRows, scratch.d_state,
+  static double product(BackwardSegment<T>& segment) {
+    return inner_product(segment.head().shape, segment.state(), StateLayout::kValueRows, segment.d_state(),
                          StateLayout::kFeatureRows);
   }
 
