@@ -24,7 +24,7 @@ class BackwardSegment {
   BackwardSegment(const HeadContext& head, Index heads, const AttentionGradients& gradients,
                   const BackwardScratch<T>& scratch, Segment segment)
       : head_(head),
-        heads_{head.head, heads},
+        heads_(head, heads),
         gradients_(gradients),
         x_(scratch),
         shape_(head.shape),
@@ -38,7 +38,7 @@ class BackwardSegment {
   void for_heads(Body body) {
     for (Index h = 0; h < heads_.count; ++h) {
       head_.head = heads_.first + h;
-      angles_ = x_.angles[h];
+      angles_ = x_.angles[heads_.tables_of(h)];
       state_ = x_.state + h * shape_.state;
       d_state_ = x_.d_state + h * shape_.state;
       decay_gradient_ = decay_gradients_ + h;
@@ -125,7 +125,7 @@ class BackwardSegment {
       const Chunk chunk = chunk_of(step);
       const Chunk next = step + 1 < chunks() ? chunk_of(step + 1) : Chunk{};
       for_heads([&] {
-        prepare_chunk(head_, angles_, chunk, scan);
+        if (heads_.needs_tables(head_)) prepare_chunk(head_, angles_, chunk, scan);
         const bool is_last = head_.head + 1 == heads_.first + heads_.count;
         body(chunk, is_last ? Following{next, heads_.first} : Following{chunk, head_.head + 1});
       });

@@ -73,6 +73,15 @@ struct HeadContext {
 // The heads that go through each chunk together, `count` of them from `first` on.
 struct HeadGroup {
   Index first = 0, count = 1;
+  bool same_angles = false;  // and the same decay: one set of tables serves them all
+
+  HeadGroup(const HeadContext& head, Index heads)
+      : first(head.head),
+        count(heads),
+        same_angles(head.problem.theta == nullptr && head.problem.log_decay == nullptr) {}
+
+  Index tables_of(Index h) const { return same_angles ? 0 : h; }
+  bool needs_tables(const HeadContext& head) const { return head.head == first || !same_angles; }
 };
 
 COSFORMER_INLINE bool key_present(const HeadContext& head, Index key) {

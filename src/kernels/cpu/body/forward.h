@@ -11,7 +11,7 @@ class ForwardSegment {
  public:
   // `head` is the first of `heads`.
   ForwardSegment(const HeadContext& head, Index heads, const ForwardScratch<T>& scratch, Segment segment)
-      : head_(head), heads_{head.head, heads}, x_(scratch), shape_(head.shape), segment_(segment) {
+      : head_(head), heads_(head, heads), x_(scratch), shape_(head.shape), segment_(segment) {
     for_heads([this] { prepare_offsets(head_, angles_); });
     turn_to(0);
   }
@@ -19,7 +19,7 @@ class ForwardSegment {
   // Turns to head h of those that go together, and calls body for each of them.
   void turn_to(Index h) {
     head_.head = heads_.first + h;
-    angles_ = x_.angles[h];
+    angles_ = x_.angles[heads_.tables_of(h)];
     state_ = x_.state + h * shape_.state;
   }
   template <class Body>
@@ -115,7 +115,7 @@ class ForwardSegment {
     for (Index step = 0; step < chunks(); ++step) {
       const Chunk chunk = chunk_of(step, scan);
       for_heads([&] {
-        prepare_chunk(head_, angles_, chunk, scan);
+        if (heads_.needs_tables(head_)) prepare_chunk(head_, angles_, chunk, scan);
         body(step, chunk);
       });
     }
