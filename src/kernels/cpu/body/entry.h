@@ -2,7 +2,8 @@
 #pragma once
 
 #include "kernels/cpu/body/fma_peak.h"
-#include "kernels/cpu/body/run.h"
+#include "kernels/cpu/body/run_bwd.h"
+#include "kernels/cpu/body/run_fwd.h"
 #include "kernels/cpu/instruction_set.h"
 #include "kernels/cpu/plan.h"
 
