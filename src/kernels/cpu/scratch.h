@@ -75,6 +75,19 @@ HalfPanels carve_half_panels(Carver<T>& carver, const PaddedShape& shape) {
   return panels;
 }
 
+// Heads of one sequence that a thread takes through each chunk together: their rows are neighbours in memory. As many
+// as leave room for their states in the second-level cache.
+constexpr std::int64_t kMostHeadsTogether = 8;
+constexpr std::int64_t kStatesBytes = 1 << 20;
+
+template <class T>
+std::int64_t heads_together(const AttentionProblem& problem, const PaddedShape& shape) {
+  std::int64_t heads = kStatesBytes / (shape.state * static_cast<std::int64_t>(sizeof(T)));
+  heads = heads < kMostHeadsTogether ? heads : kMostHeadsTogether;
+  heads = heads < problem.heads ? heads : problem.heads;
+  return heads > 1 && !scans_both_sides(problem) ? heads : 1;
+}
+
 // Angles and decay of one head, and the weights of the chunk at hand (body/angles.h).
 template <class T>
 struct AngleTables {
@@ -106,7 +119,7 @@ AngleTables<T> carve_angles(Carver<T>& carver, const PaddedShape& shape) {
 
 template <class T>
 struct ForwardScratch {
-  AngleTables<T> angles;
+  AngleTables<T> angles[kMostHeadsTogether];
   HalfPanels half;
   T* phi_q;           // [chunk, dim] φ(q)
   T* phi_k;           // [chunk, dim]
@@ -118,7 +131,7 @@ struct ForwardScratch {
   T* sum;             // [chunk, value_dim] numerators
   T* row_sum;         // [chunk] denominators
   T* divisor;         // [chunk] denominators clamped from below
-  T* state;           // kv, then z
+  T* state;           // [heads together] kv, then z
   T* from_right;      // [segment, value_dim] numerators of the scan from the right
   T* row_from_right;  // [segment]
 };
@@ -128,7 +141,8 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
                                 std::int64_t segment_chunks) {
   ForwardScratch<T> scratch;
   const std::int64_t right = scans_both_sides(problem) ? segment_chunks * shape.chunk : 0;
-  scratch.angles = carve_angles(carver, shape);
+  const std::int64_t heads = heads_together<T>(problem, shape);
+  for (std::int64_t h = 0; h < heads; ++h) scratch.angles[h] = carve_angles(carver, shape);
   scratch.half = carve_half_panels(carver, shape);
   scratch.phi_q = carver.take(shape.chunk * shape.dim);
   scratch.phi_k = carver.take(shape.chunk * shape.dim);
@@ -140,7 +154,7 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
   scratch.sum = carver.take(shape.chunk * shape.value_dim);
   scratch.row_sum = carver.take(shape.chunk);
   scratch.divisor = carver.take(shape.chunk);
-  scratch.state = carver.take(shape.state);
+  scratch.state = carver.take(heads * shape.state);
   scratch.from_right = carver.take(right * shape.value_dim);
   scratch.row_from_right = carver.take(right);
   return scratch;
@@ -148,7 +162,7 @@ ForwardScratch<T> carve_forward(Carver<T>& carver, const AttentionProblem& probl
 
 template <class T>
 struct BackwardScratch {
-  AngleTables<T> angles;
+  AngleTables<T> angles[kMostHeadsTogether];
   HalfPanels half;
   T* phi_q;          // [chunk, dim]
   T* phi_k;          // [chunk, dim]
@@ -165,8 +179,8 @@ struct BackwardScratch {
   T* d_phi;          // [chunk, dim]
   T* d_phi_t;        // [dim, chunk]
   T* d_value;        // [chunk, value_dim]
-  T* state;          // of keys and values, transposed: kv [value_dim, 2·dim], then z
-  T* d_state;        // of queries and gradients: kv [2·dim, value_dim], then z
+  T* state;          // [heads together] of keys and values, transposed: kv [value_dim, 2·dim], then z
+  T* d_state;        // [heads together] of queries and gradients: kv [2·dim, value_dim], then z
   T* raw;            // [chunk, max(dim, value_dim)] rows as they came
   T* row_product;    // [chunk] φ·dφ of each row
   T* dq_from_right;  // [segment, dim]: what the scan from the other side gave
@@ -180,7 +194,8 @@ BackwardScratch<T> carve_backward(Carver<T>& carver, const AttentionProblem& pro
   BackwardScratch<T> scratch;
   const std::int64_t other = scans_both_sides(problem) ? segment_chunks * shape.chunk : 0;
   const std::int64_t widest = shape.dim > shape.value_dim ? shape.dim : shape.value_dim;
-  scratch.angles = carve_angles(carver, shape);
+  const std::int64_t heads = heads_together<T>(problem, shape);
+  for (std::int64_t h = 0; h < heads; ++h) scratch.angles[h] = carve_angles(carver, shape);
   scratch.half = carve_half_panels(carver, shape);
   scratch.phi_q = carver.take(shape.chunk * shape.dim);
   scratch.phi_k = carver.take(shape.chunk * shape.dim);
@@ -197,8 +212,8 @@ BackwardScratch<T> carve_backward(Carver<T>& carver, const AttentionProblem& pro
   scratch.d_phi = carver.take(shape.chunk * shape.dim);
   scratch.d_phi_t = carver.take(shape.chunk * shape.dim);
   scratch.d_value = carver.take(shape.chunk * shape.value_dim);
-  scratch.state = carver.take(shape.state);
-  scratch.d_state = carver.take(shape.state);
+  scratch.state = carver.take(heads * shape.state);
+  scratch.d_state = carver.take(heads * shape.state);
   scratch.raw = carver.take(shape.chunk * widest);
   scratch.row_product = carver.take(shape.chunk);
   scratch.dq_from_right = carver.take(other * shape.dim);

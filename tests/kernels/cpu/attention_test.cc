@@ -57,5 +57,21 @@ TEST(CpuAttention, LongRandomCasesAgreeWithTheDefinition) {
     expect_within_bounds(verify::random_case(seed, limits), {1, 2, 3});
 }
 
+// Many heads and more than 2 MB of results, which are stored past the caches.
+TEST(CpuAttention, LargeResultsAgreeWithTheDefinition) {
+  AttentionCase c;
+  c.heads = 16;
+  c.dim = c.value_dim = 64;
+  c.q_lengths = c.k_lengths = {70};
+  c.theta_per_head = true;
+  c.batch = 8;
+  expect_within_bounds(c, {1});
+  c.causal = false;
+  expect_within_bounds(c, {3});
+  c.dtype = DType::kBFloat16;
+  c.batch = 16;
+  expect_within_bounds(c, {3});
+}
+
 }  // namespace
 }  // namespace cosformer::kernels::cpu

@@ -39,7 +39,6 @@ class Ahead {
 
  private:
   static constexpr int kStreams = 8;
-  static constexpr Index kLineBytes = 64;
 
   struct Stream {
     const char* next;

@@ -17,12 +17,12 @@ void prepare_offsets(const HeadContext& head, const AngleTables<T>& tables) {
   const Index used = longest < head.shape.chunk ? longest : head.shape.chunk;
   for (Index t = 0; t < used; ++t) {
     const double offset = static_cast<double>(t);
-    tables.cos_offset[t] = ::cos(head.theta * offset);
-    tables.sin_offset[t] = ::sin(head.theta * offset);
-    tables.decay_power[t] = ::exp(head.log_decay * offset);
+    tables.cos_offset[t] = ::cos(head.theta() * offset);
+    tables.sin_offset[t] = ::sin(head.theta() * offset);
+    tables.decay_power[t] = ::exp(head.log_decay() * offset);
   }
   for (Index lane = 0; lane < kLanes<T>; ++lane) tables.lane_numbers[lane] = static_cast<T>(lane);
-  tables.decay_power[used] = ::exp(head.log_decay * static_cast<double>(used));
+  tables.decay_power[used] = ::exp(head.log_decay() * static_cast<double>(used));
 }
 
 // The table of weights inside a chunk for one scan; everything outside its triangle is zero.
@@ -45,7 +45,7 @@ template <class T>
 void prepare_chunk(const HeadContext& head, const AngleTables<T>& tables, const Chunk& chunk, Scan scan) {
   Index position = head.sequence.position + chunk.begin;
   if (head.sequence.period > 0 && head.problem.theta == nullptr) position %= head.sequence.period;
-  const double angle = head.theta * static_cast<double>(position);
+  const double angle = head.theta() * static_cast<double>(position);
   const double cos_begin = ::cos(angle), sin_begin = ::sin(angle);
   for (Index t = 0; t < chunk.length; ++t) {
     const Index u = scan == Scan::kFromLeft ? t : chunk.length - 1 - t;

@@ -1,4 +1,4 @@
-// The backward pass over one segment of one head, from q, k, v, out and the row sums alone.
+// The backward pass over one segment of some heads, from q, k, v, out and the row sums alone.
 //
 // Values count as having one more column of ones, whose output gradient is e (docs/method.md): then dφ(q) comes from
 // the state of keys and values along a scan, and dφ(k) and dv from the state of queries and gradients against it.
@@ -20,64 +20,77 @@ struct Sweep {
 template <class T>
 class BackwardSegment {
  public:
-  BackwardSegment(const HeadContext& head, const AttentionGradients& gradients, const BackwardScratch<T>& scratch,
-                  Segment segment)
+  // `head` is the first of `heads`.
+  BackwardSegment(const HeadContext& head, Index heads, const AttentionGradients& gradients,
+                  const BackwardScratch<T>& scratch, Segment segment)
       : head_(head),
+        heads_(head, heads),
         gradients_(gradients),
         x_(scratch),
         shape_(head.shape),
         segment_(segment),
-        first_token_(segment.begin < segment.end ? chunk_at(head.grid, segment.begin).begin : 0),
-        d_state_out_(external_state<T>(head, gradients.d_state_kv_out, gradients.d_state_z_out)) {}
-
-  // What the keys and values of this segment add to the state, left in scratch.state.
-  void sum_keys(Scan scan) {
-    fill_zero(x_.state, shape_.state);
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_along(step, scan);
-      prepare_chunk(head_, x_.angles, chunk, scan);
-      load_chunk_keys(chunk);
-      if (step + 1 < chunks()) look_ahead(chunk_along(step + 1, scan), true, false);
-      advance_state(chunk);
-    }
+        first_token_(segment.begin < segment.end ? chunk_at(head.grid, segment.begin).begin : 0) {
+    for_heads([this] { prepare_offsets(head_, angles_); });
   }
 
-  // What the queries and gradients of this segment add to the gradient of the state, left in scratch.d_state.
+  // Calls body for each of the heads that go together, turned to it.
+  template <class Body>
+  void for_heads(Body body) {
+    for (Index h = 0; h < heads_.count; ++h) {
+      head_.head = heads_.first + h;
+      angles_ = x_.angles[heads_.tables_of(h)];
+      state_ = x_.state + h * shape_.state;
+      d_state_ = x_.d_state + h * shape_.state;
+      decay_gradient_ = decay_gradients_ + h;
+      body();
+    }
+  }
+  // The head turned to, its state and the gradient of it.
+  const HeadContext& head() const { return head_; }
+  T* state() { return state_; }
+  T* d_state() { return d_state_; }
+  Index tokens() const { return segment_.tokens; }
+
+  // What the keys and values of this segment add to the state.
+  void sum_keys(Scan scan) {
+    for_heads([this] { fill_zero(state_, shape_.state); });
+    for_chunks(scan, true, [&](const Chunk& chunk, const Following& next) {
+      load_chunk_keys(chunk);
+      look_ahead(next, true, false);
+      advance_state(chunk);
+    });
+  }
+
+  // What the queries and gradients of this segment add to the gradient of the state.
   void sum_queries(Scan scan) {
-    fill_zero(x_.d_state, shape_.state);
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_against(step, scan);
-      prepare_chunk(head_, x_.angles, chunk, scan);
+    for_heads([this] { fill_zero(d_state_, shape_.state); });
+    for_chunks(scan, false, [&](const Chunk& chunk, const Following& next) {
       receive_outgoing(chunk, scan);
       load_chunk_queries(chunk);
       load_gradients(chunk);
-      if (step + 1 < chunks()) look_ahead(chunk_against(step + 1, scan), false, true);
+      look_ahead(next, false, true);
       advance_d_state(chunk);
-    }
+    });
   }
 
-  // dq, along the scan, with the state in scratch.state.
+  // dq, along the scan, from the state.
   void sweep_queries(const Sweep& sweep) {
-    if (sweep.inside_chunks) prepare_toeplitz(head_, x_.angles, sweep.scan);
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_along(step, sweep.scan);
-      prepare_chunk(head_, x_.angles, chunk, sweep.scan);
+    if (sweep.inside_chunks) for_heads([&] { prepare_toeplitz(head_, angles_, sweep.scan); });
+    for_chunks(sweep.scan, true, [&](const Chunk& chunk, const Following& next) {
       if (sweep.inside_chunks) load_chunk_keys(chunk);
-      if (step + 1 < chunks()) look_ahead(chunk_along(step + 1, sweep.scan), sweep.inside_chunks, true);
+      look_ahead(next, sweep.inside_chunks, true);
       if (chunk.queries > 0) query_gradients(chunk, sweep);
-      if (!sweep.inside_chunks) continue;
+      if (!sweep.inside_chunks) return;
       advance_state(chunk);
       if (sweep.scan == Scan::kFromLeft && ends_keys(chunk)) meet_outgoing(chunk);
-    }
+    });
   }
 
-  // dk and dv, against the scan, with the gradient of the state in scratch.d_state.
+  // dk and dv, against the scan, from the gradient of the state.
   void sweep_keys(const Sweep& sweep) {
-    if (sweep.inside_chunks) prepare_toeplitz(head_, x_.angles, sweep.scan);
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_against(step, sweep.scan);
-      prepare_chunk(head_, x_.angles, chunk, sweep.scan);
-      if (step + 1 < chunks()) look_ahead(chunk_against(step + 1, sweep.scan), true, sweep.inside_chunks);
+    if (sweep.inside_chunks) for_heads([&] { prepare_toeplitz(head_, angles_, sweep.scan); });
+    for_chunks(sweep.scan, false, [&](const Chunk& chunk, const Following& next) {
+      look_ahead(next, true, sweep.inside_chunks);
       if (sweep.inside_chunks) {
         receive_outgoing(chunk, sweep.scan);
         load_chunk_queries(chunk);
@@ -85,12 +98,12 @@ class BackwardSegment {
       }
       if (chunk.keys > 0) key_gradients(chunk, sweep);
       if (sweep.inside_chunks) advance_d_state(chunk);
-    }
+    });
   }
 
   // Σ_i i·φ(q_i)·dφ(q_i) − Σ_j j·φ(k_j)·dφ(k_j) of the sweeps so far, positions counted along each scan from this
-  // segment's first token, and what leaves through the outgoing state.
-  double decay_gradient() const { return decay_gradient_; }
+  // segment's first token, and what passes through the states at its ends, which the caller adds.
+  double& decay_gradient() { return *decay_gradient_; }
 
  private:
   bool normalized() const { return head_.problem.normalizer == Normalizer::kSum; }
@@ -98,7 +111,26 @@ class BackwardSegment {
   Chunk chunk_along(Index step, Scan scan) const {
     return chunk_at(head_.grid, scan == Scan::kFromLeft ? segment_.begin + step : segment_.end - 1 - step);
   }
-  Chunk chunk_against(Index step, Scan scan) const { return chunk_along(chunks() - 1 - step, scan); }
+  // What comes after a chunk: the same chunk of the next head, or the next chunk of the first; no rows at the end.
+  struct Following {
+    Chunk chunk;
+    Index head = 0;
+  };
+
+  // Every chunk of every head, chunk by chunk, along the scan or against it.
+  template <class Body>
+  void for_chunks(Scan scan, bool along, Body body) {
+    const auto chunk_of = [&](Index step) { return chunk_along(along ? step : chunks() - 1 - step, scan); };
+    for (Index step = 0; step < chunks(); ++step) {
+      const Chunk chunk = chunk_of(step);
+      const Chunk next = step + 1 < chunks() ? chunk_of(step + 1) : Chunk{};
+      for_heads([&] {
+        if (heads_.needs_tables(head_)) prepare_chunk(head_, angles_, chunk, scan);
+        const bool is_last = head_.head + 1 == heads_.first + heads_.count;
+        body(chunk, is_last ? Following{next, heads_.first} : Following{chunk, head_.head + 1});
+      });
+    }
+  }
   bool ends_keys(const Chunk& chunk) const {
     return chunk.keys > 0 && chunk.begin + chunk.keys == head_.grid.key_length;
   }
@@ -107,44 +139,50 @@ class BackwardSegment {
     return static_cast<double>(scan == Scan::kFromLeft ? local : segment_.tokens - 1 - local);
   }
 
+  ExternalState<T> d_state_out() const {
+    return external_state<T>(head_, gradients_.d_state_kv_out, gradients_.d_state_z_out);
+  }
+
   // The outgoing state is the one after the last key.
   void receive_outgoing(const Chunk& chunk, Scan scan) {
     if (scan == Scan::kFromLeft && ends_keys(chunk)) {
-      add_external(head_, d_state_out_, StateLayout::kFeatureRows, x_.d_state);
+      add_external(head_, d_state_out(), StateLayout::kFeatureRows, d_state_);
     }
   }
   void meet_outgoing(const Chunk& chunk) {
-    if (!wants_decay() || d_state_out_.kv == nullptr) return;
-    import_state(head_, d_state_out_, StateLayout::kFeatureRows, x_.d_state);
-    decay_gradient_ += position_along(chunk, chunk.length - 1, Scan::kFromLeft) *
-                       inner_product(shape_, x_.state, StateLayout::kValueRows, x_.d_state, StateLayout::kFeatureRows);
+    if (!wants_decay() || d_state_out().kv == nullptr) return;
+    import_state(head_, d_state_out(), StateLayout::kFeatureRows, d_state_);
+    *decay_gradient_ += position_along(chunk, chunk.length - 1, Scan::kFromLeft) *
+                        inner_product(shape_, state_, StateLayout::kValueRows, d_state_, StateLayout::kFeatureRows);
   }
 
-  // Starts fetching what the next chunk reads and writes.
-  void look_ahead(const Chunk& next, bool keys, bool queries) {
+  // Starts fetching what comes next.
+  void look_ahead(const Following& following, bool keys, bool queries) {
+    const Chunk& next = following.chunk;
+    const Index head = following.head;
     ahead_.restart(keys ? 2 : 4);
     const AttentionProblem& problem = head_.problem;
     const Index batch = head_.sequence.batch, q_time = head_.sequence.q_begin + next.begin;
     const Index k_time = head_.sequence.k_begin + next.begin;
     if (keys) {
-      ahead_.add(problem.k, problem.dtype, batch, k_time, head_.head, next.keys, problem.dim);
-      ahead_.add(problem.v, problem.dtype, batch, k_time, head_.head, next.keys, problem.value_dim);
+      ahead_.add(problem.k, problem.dtype, batch, k_time, head, next.keys, problem.dim);
+      ahead_.add(problem.v, problem.dtype, batch, k_time, head, next.keys, problem.value_dim);
     }
     if (queries) {
-      ahead_.add(problem.q, problem.dtype, batch, q_time, head_.head, next.queries, problem.dim);
-      ahead_.add(gradients_.dout, problem.dtype, batch, q_time, head_.head, next.queries, problem.value_dim);
-      ahead_.add(problem.out, problem.dtype, batch, q_time, head_.head, next.queries, problem.value_dim);
+      ahead_.add(problem.q, problem.dtype, batch, q_time, head, next.queries, problem.dim);
+      ahead_.add(gradients_.dout, problem.dtype, batch, q_time, head, next.queries, problem.value_dim);
+      ahead_.add(problem.out, problem.dtype, batch, q_time, head, next.queries, problem.value_dim);
     }
   }
 
   void load_chunk_keys(const Chunk& chunk) {
     if (chunk.keys == 0) return;
-    load_keys(head_, chunk, x_.angles.key_cos, x_.angles.key_sin, x_.phi_k, x_.key);
+    load_keys(head_, chunk, angles_.key_cos, angles_.key_sin, x_.phi_k, x_.key);
     load_values(head_, chunk, x_.value);
   }
 
   void load_chunk_queries(const Chunk& chunk) {
-    load_queries(head_, chunk, x_.angles.query_cos, x_.angles.query_sin, x_.phi_q, x_.query);
+    load_queries(head_, chunk, angles_.query_cos, angles_.query_sin, x_.phi_q, x_.query);
   }
 
   // g = dout/s and e = −(dout·out)/s; where s was clamped, g = dout/eps and e = 0.
@@ -180,18 +218,18 @@ class BackwardSegment {
     multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, x_.value_t, shape_.chunk, x_.d_score, shape_.chunk,
                                 chunk.queries, round_up(chunk.keys, kLanes<T>), shape_.value_dim, T(0),
                                 scan == Scan::kFromLeft ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_, x_.half});
-    apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, scan, x_.grad_sum, x_.d_score);
+    apply_toeplitz<T>(angles_, chunk.queries, chunk.keys, shape_.chunk, scan, x_.grad_sum, x_.d_score);
   }
 
   void query_gradients(const Chunk& chunk, const Sweep& sweep) {
     const Index dim = shape_.dim;
     load_queries<T>(head_, chunk, nullptr, nullptr, x_.phi_q, nullptr);
     load_gradients(chunk);
-    multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, x_.state, 2 * dim, x_.wide, 2 * dim, chunk.queries, 2 * dim,
+    multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, state_, 2 * dim, x_.wide, 2 * dim, chunk.queries, 2 * dim,
                                 shape_.value_dim, T(0), Band::kAll, &ahead_, x_.half});
-    const T* z = z_of(shape_, x_.state);
+    const T* z = z_of(shape_, state_);
     for (Index i = 0; i < chunk.queries; ++i) {
-      const T *wide = x_.wide + i * 2 * dim, cosine = x_.angles.query_cos[i], sine = x_.angles.query_sin[i];
+      const T *wide = x_.wide + i * 2 * dim, cosine = angles_.query_cos[i], sine = angles_.query_sin[i];
       const T e = x_.grad_sum[i];
       T* to = x_.d_phi + i * dim;
       for (Index d = 0; d < dim; d += kLanes<T>) {
@@ -220,17 +258,17 @@ class BackwardSegment {
     const bool left = sweep.scan == Scan::kFromLeft;
     load_chunk_keys(chunk);
     transpose(x_.value, value_dim, chunk.keys, value_dim, x_.value_t, shape_.chunk);
-    multiply<Layout::kRows, T>({x_.key, 2 * dim, x_.d_state, value_dim, x_.d_value, value_dim, chunk.keys, value_dim,
+    multiply<Layout::kRows, T>({x_.key, 2 * dim, d_state_, value_dim, x_.d_value, value_dim, chunk.keys, value_dim,
                                 2 * dim, T(0), Band::kAll, &ahead_, x_.half});
-    multiply<Layout::kRows, T>({x_.d_state, value_dim, x_.value_t, shape_.chunk, x_.wide, shape_.chunk, 2 * dim,
-                                columns, value_dim, T(0), Band::kAll, &ahead_, x_.half});
-    const T* z = z_of(shape_, x_.d_state);
+    multiply<Layout::kRows, T>({d_state_, value_dim, x_.value_t, shape_.chunk, x_.wide, shape_.chunk, 2 * dim, columns,
+                                value_dim, T(0), Band::kAll, &ahead_, x_.half});
+    const T* z = z_of(shape_, d_state_);
     for (Index d = 0; d < dim; ++d) {
       const T *wide = x_.wide + d * shape_.chunk, *wide_sin = wide + dim * shape_.chunk;
       T* to = x_.d_phi_t + d * shape_.chunk;
       for (Index j = 0; j < columns; j += kLanes<T>) {
-        store(to + j, (load(wide + j) + z[d]) * load(x_.angles.key_cos + j) +
-                          (load(wide_sin + j) + z[dim + d]) * load(x_.angles.key_sin + j));
+        store(to + j, (load(wide + j) + z[d]) * load(angles_.key_cos + j) +
+                          (load(wide_sin + j) + z[dim + d]) * load(angles_.key_sin + j));
       }
     }
     if (sweep.inside_chunks) transpose(x_.phi_k, dim, chunk.keys, dim, x_.phi_kt, shape_.chunk);
@@ -250,7 +288,7 @@ class BackwardSegment {
                                   x_.half});
       score_gradients(chunk, sweep.scan);
       if (wants_decay()) count_decay_inside(chunk);
-      apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, sweep.scan, nullptr, x_.score);
+      apply_toeplitz<T>(angles_, chunk.queries, chunk.keys, shape_.chunk, sweep.scan, nullptr, x_.score);
       multiply<Layout::kColumns, T>({x_.score, shape_.chunk, x_.grad, value_dim, x_.d_value, value_dim, chunk.keys,
                                      value_dim, chunk.queries, T(1), left ? Band::kFromRow : Band::kUpToRow, &ahead_,
                                      x_.half});
@@ -271,7 +309,7 @@ class BackwardSegment {
     store_rows<T>(head_.problem.dtype, x_.d_value, value_dim, nullptr, chunk.keys, head_.problem.value_dim,
                   row_at(gradients_.dv, head_.problem.dtype, head_.sequence.batch, head_.sequence.k_begin + chunk.begin,
                          head_.head),
-                  gradients_.dv.time_stride);
+                  gradients_.dv.time_stride, head_.streams_results);
   }
 
   bool wants_decay() const { return gradients_.d_log_decay != nullptr; }
@@ -279,14 +317,14 @@ class BackwardSegment {
   // Adds ±Σ position·row_product, where φ·dφ of the rows was left.
   void count_decay(const Chunk& chunk, Index rows, Scan scan, double sign) {
     for (Index t = 0; t < rows; ++t) {
-      decay_gradient_ += sign * position_along(chunk, t, scan) * static_cast<double>(x_.row_product[t]);
+      *decay_gradient_ += sign * position_along(chunk, t, scan) * static_cast<double>(x_.row_product[t]);
     }
   }
 
   // Pairs inside the chunk count with their own distance: Σ |i − j|·φ(q_i)·φ(k_j)·d_score[i][j]. Where the triangle
   // ends d_score is zero and the score may be anything.
   void count_decay_inside(const Chunk& chunk) {
-    const Vector<T> zero = {}, lane = load(x_.angles.lane_numbers);
+    const Vector<T> zero = {}, lane = load(angles_.lane_numbers);
     for (Index i = 0; i < chunk.queries; ++i) {
       const T *score = x_.score + i * shape_.chunk, *d_score = x_.d_score + i * shape_.chunk;
       Vector<T> total = {};
@@ -296,7 +334,7 @@ class BackwardSegment {
       }
       T lanes[kLanes<T>];
       store(lanes, total);
-      for (const T part : lanes) decay_gradient_ += static_cast<double>(part);
+      for (const T part : lanes) *decay_gradient_ += static_cast<double>(part);
     }
   }
 
@@ -331,35 +369,37 @@ class BackwardSegment {
       }
     }
     store_rows<T>(problem.dtype, x_.d_phi, shape_.dim, nullptr, rows, problem.dim,
-                  row_at(output, problem.dtype, batch, first, head_.head), output.time_stride);
+                  row_at(output, problem.dtype, batch, first, head_.head), output.time_stride, head_.streams_results);
   }
 
   // kv^T [value_dim, 2·dim]
   void advance_state(const Chunk& chunk) {
-    const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
+    const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     if (chunk.keys == 0 && decay == 1) return;
-    multiply<Layout::kColumns, T>({x_.value, shape_.value_dim, x_.key, 2 * shape_.dim, x_.state, 2 * shape_.dim,
+    multiply<Layout::kColumns, T>({x_.value, shape_.value_dim, x_.key, 2 * shape_.dim, state_, 2 * shape_.dim,
                                    shape_.value_dim, 2 * shape_.dim, chunk.keys, decay, Band::kAll, &ahead_, x_.half});
-    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, x_.state));
+    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, state_));
   }
 
   void advance_d_state(const Chunk& chunk) {
-    const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
+    const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     if (chunk.queries == 0 && decay == 1) return;
-    multiply<Layout::kColumns, T>({x_.query, 2 * shape_.dim, x_.grad, shape_.value_dim, x_.d_state, shape_.value_dim,
+    multiply<Layout::kColumns, T>({x_.query, 2 * shape_.dim, x_.grad, shape_.value_dim, d_state_, shape_.value_dim,
                                    2 * shape_.dim, shape_.value_dim, chunk.queries, decay, Band::kAll, &ahead_,
                                    x_.half});
-    add_rows<T>(x_.query, 2 * shape_.dim, x_.grad_sum, chunk.queries, 2 * shape_.dim, decay, z_of(shape_, x_.d_state));
+    add_rows<T>(x_.query, 2 * shape_.dim, x_.grad_sum, chunk.queries, 2 * shape_.dim, decay, z_of(shape_, d_state_));
   }
 
-  const HeadContext& head_;
+  HeadContext head_;
+  const HeadGroup heads_;
   const AttentionGradients& gradients_;
   const BackwardScratch<T> x_;
   const PaddedShape shape_;
   const Segment segment_;
   const Index first_token_;
-  const ExternalState<T> d_state_out_;
-  double decay_gradient_ = 0;
+  AngleTables<T> angles_;
+  T *state_, *d_state_;
+  double decay_gradients_[kMostHeadsTogether] = {}, *decay_gradient_;
   Ahead ahead_;
 };
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "kernels/cpu/body/fma_peak.h"
-#include "kernels/cpu/body/run.h"
+#include "kernels/cpu/body/run_bwd.h"
+#include "kernels/cpu/body/run_fwd.h"
 #include "kernels/cpu/instruction_set.h"
 #include "kernels/cpu/plan.h"
 
@@ -26,6 +27,7 @@ void run_fwd(const AttentionProblem& problem, const Schedule& schedule, const Wo
     [[maybe_unused]] const HalfUnit unit;
     ForwardRun<float>(problem, schedule, work).run();
   }
+  finish_streaming();
 }
 
 void run_bwd(const AttentionProblem& problem, const AttentionGradients& gradients, const Schedule& schedule,
@@ -36,6 +38,7 @@ void run_bwd(const AttentionProblem& problem, const AttentionGradients& gradient
     [[maybe_unused]] const HalfUnit unit;
     BackwardRun<float>(problem, gradients, schedule, work).run();
   }
+  finish_streaming();
 }
 
 }  // namespace

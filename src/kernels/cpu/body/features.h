@@ -64,7 +64,24 @@ struct HeadContext {
   Index sequence_index, head;
   PaddedShape shape;
   ChunkGrid grid;
-  double theta, log_decay;
+  bool streams_results;  // past the caches
+
+  double theta() const { return problem.theta != nullptr ? problem.theta[head] : sequence.theta; }
+  double log_decay() const { return problem.log_decay != nullptr ? problem.log_decay[head] : 0.0; }
+};
+
+// The heads that go through each chunk together, `count` of them from `first` on.
+struct HeadGroup {
+  Index first = 0, count = 1;
+  bool same_angles = false;  // and the same decay: one set of tables serves them all
+
+  HeadGroup(const HeadContext& head, Index heads)
+      : first(head.head),
+        count(heads),
+        same_angles(head.problem.theta == nullptr && head.problem.log_decay == nullptr) {}
+
+  Index tables_of(Index h) const { return same_angles ? 0 : h; }
+  bool needs_tables(const HeadContext& head) const { return head.head == first || !same_angles; }
 };
 
 COSFORMER_INLINE bool key_present(const HeadContext& head, Index key) {

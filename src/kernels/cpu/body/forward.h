@@ -1,4 +1,4 @@
-// The forward pass over one segment of one head: inside a chunk the quadratic form, across chunks the state.
+// The forward pass over one segment of some heads: inside a chunk the quadratic form, across chunks the state.
 #pragma once
 
 #include "kernels/cpu/body/decode.h"
@@ -9,41 +9,56 @@ namespace {
 template <class T>
 class ForwardSegment {
  public:
-  ForwardSegment(const HeadContext& head, const ForwardScratch<T>& scratch, Segment segment)
-      : head_(head), x_(scratch), shape_(head.shape), segment_(segment) {}
+  // `head` is the first of `heads`.
+  ForwardSegment(const HeadContext& head, Index heads, const ForwardScratch<T>& scratch, Segment segment)
+      : head_(head), heads_(head, heads), x_(scratch), shape_(head.shape), segment_(segment) {
+    for_heads([this] { prepare_offsets(head_, angles_); });
+    turn_to(0);
+  }
 
-  // What the keys of this segment add to the state, left in scratch.state.
+  // Turns to head h of those that go together, and calls body for each of them.
+  void turn_to(Index h) {
+    head_.head = heads_.first + h;
+    angles_ = x_.angles[heads_.tables_of(h)];
+    state_ = x_.state + h * shape_.state;
+  }
+  template <class Body>
+  void for_heads(Body body) {
+    for (Index h = 0; h < heads_.count; ++h) {
+      turn_to(h);
+      body();
+    }
+  }
+  // The head turned to, and its state.
+  const HeadContext& head() const { return head_; }
+  T* state() { return state_; }
+
+  // What the keys of this segment add to the state.
   void sum_keys(Scan scan) {
-    fill_zero(x_.state, shape_.state);
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_of(step, scan);
-      prepare_chunk(head_, x_.angles, chunk, scan);
+    for_heads([this] { fill_zero(state_, shape_.state); });
+    for_chunks(scan, [&](Index step, const Chunk& chunk) {
       load_chunk_keys(chunk);
       look_ahead(step, scan, true, false);
       advance_state(chunk);
-    }
+    });
   }
 
-  // Every query against one state that all keys are in.
-  void read_whole_state(const T* state) {
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_of(step, Scan::kFromLeft);
-      if (chunk.queries == 0) continue;
-      prepare_chunk(head_, x_.angles, chunk, Scan::kFromLeft);
+  // Every query against the state, which all keys are in.
+  void read_whole_state() {
+    for_chunks(Scan::kFromLeft, [&](Index step, const Chunk& chunk) {
+      if (chunk.queries == 0) return;
       load_chunk_queries(chunk);
       look_ahead(step, Scan::kFromLeft, false, true);
-      read_state(chunk, state, 0);
+      read_state(chunk, 0);
       write_rows(chunk);
-    }
+    });
   }
 
-  // One scan with the state in scratch.state. The one from the right leaves its sums in scratch, and the one from the
-  // left adds them to its own (both_sides) and writes the rows.
-  void scan(Scan scan, bool both_sides, ExternalState<T> state_out) {
-    prepare_toeplitz(head_, x_.angles, scan);
-    for (Index step = 0; step < chunks(); ++step) {
-      const Chunk chunk = chunk_of(step, scan);
-      prepare_chunk(head_, x_.angles, chunk, scan);
+  // One scan from the state. The one from the right leaves its sums in scratch, and the one from the left adds them to
+  // its own (both_sides) and writes the rows and the caller's state.
+  void scan(Scan scan, bool both_sides) {
+    for_heads([&] { prepare_toeplitz(head_, angles_, scan); });
+    for_chunks(scan, [&](Index step, const Chunk& chunk) {
       load_chunk_keys(chunk);
       look_ahead(step, scan, true, true);
       if (chunk.queries > 0) {
@@ -55,26 +70,32 @@ class ForwardSegment {
           x_.row_sum = x_.row_from_right + slot;
         }
         load_chunk_queries(chunk);
-        read_state(chunk, x_.state, both_sides && scan == Scan::kFromLeft ? T(1) : T(0));
+        read_state(chunk, both_sides && scan == Scan::kFromLeft ? T(1) : T(0));
         read_chunk(chunk, scan);
         if (scan == Scan::kFromLeft) write_rows(chunk);
         x_.sum = sum;
         x_.row_sum = row_sum;
       }
       advance_state(chunk);
-      const Index index = scan == Scan::kFromLeft ? segment_.begin + step : -1;
-      if (index + 1 == head_.grid.key_chunks) export_state(head_, x_.state, StateLayout::kFeatureRows, state_out);
-    }
+      if (scan == Scan::kFromLeft && segment_.begin + step + 1 == head_.grid.key_chunks) export_state_out();
+    });
+  }
+
+  // The state after the last key, for the caller.
+  void export_state_out() {
+    const AttentionProblem& problem = head_.problem;
+    export_state(head_, state_, StateLayout::kFeatureRows,
+                 external_state<T>(head_, problem.state_kv_out, problem.state_z_out));
   }
 
   // The one chunk of a decode step, on the caller's state.
   void decode(ExternalState<T> from, ExternalState<T> to) {
     const Chunk chunk = chunk_of(0, Scan::kFromLeft);
-    prepare_toeplitz(head_, x_.angles, Scan::kFromLeft);
-    prepare_chunk(head_, x_.angles, chunk, Scan::kFromLeft);
+    prepare_toeplitz(head_, angles_, Scan::kFromLeft);
+    prepare_chunk(head_, angles_, chunk, Scan::kFromLeft);
     load_chunk_keys(chunk);
     load_chunk_queries(chunk);
-    const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
+    const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     stream_state(head_, chunk.length, x_.query, x_.key, x_.value, decay, from, to, x_.sum, x_.row_sum);
     read_chunk(chunk, Scan::kFromLeft);
     write_rows(chunk);
@@ -88,39 +109,54 @@ class ForwardSegment {
     return chunk_at(head_.grid, scan == Scan::kFromLeft ? segment_.begin + step : segment_.end - 1 - step);
   }
 
-  // Starts fetching what the next chunk of a scan reads and writes.
+  // Every chunk of every head, chunk by chunk.
+  template <class Body>
+  void for_chunks(Scan scan, Body body) {
+    for (Index step = 0; step < chunks(); ++step) {
+      const Chunk chunk = chunk_of(step, scan);
+      for_heads([&] {
+        if (heads_.needs_tables(head_)) prepare_chunk(head_, angles_, chunk, scan);
+        body(step, chunk);
+      });
+    }
+  }
+
+  // Starts fetching what comes next: the chunk of the next head, or the next chunk of the first.
   void look_ahead(Index step, Scan scan, bool keys, bool queries) {
     ahead_.restart(!keys ? 6 : (queries && shape_.dim > 32 ? 1 : 2));
-    if (step + 1 == chunks()) return;
-    const Chunk next = chunk_of(step + 1, scan);
+    const bool is_last_head = head_.head + 1 == heads_.first + heads_.count;
+    if (is_last_head && step + 1 == chunks()) return;
+    const Chunk next = chunk_of(is_last_head ? step + 1 : step, scan);
+    const Index head = is_last_head ? heads_.first : head_.head + 1;
     const AttentionProblem& problem = head_.problem;
     const Index batch = head_.sequence.batch, q_time = head_.sequence.q_begin + next.begin;
     const Index k_time = head_.sequence.k_begin + next.begin;
     if (keys) {
-      ahead_.add(problem.k, problem.dtype, batch, k_time, head_.head, next.keys, problem.dim);
-      ahead_.add(problem.v, problem.dtype, batch, k_time, head_.head, next.keys, problem.value_dim);
+      ahead_.add(problem.k, problem.dtype, batch, k_time, head, next.keys, problem.dim);
+      ahead_.add(problem.v, problem.dtype, batch, k_time, head, next.keys, problem.value_dim);
     }
     if (queries) {
-      ahead_.add(problem.q, problem.dtype, batch, q_time, head_.head, next.queries, problem.dim);
+      ahead_.add(problem.q, problem.dtype, batch, q_time, head, next.queries, problem.dim);
     }
   }
 
   void load_chunk_keys(const Chunk& chunk) {
     if (chunk.keys == 0) return;
-    load_keys(head_, chunk, x_.angles.key_cos, x_.angles.key_sin, x_.phi_k, x_.key);
+    load_keys(head_, chunk, angles_.key_cos, angles_.key_sin, x_.phi_k, x_.key);
     load_values(head_, chunk, x_.value);
   }
 
   void load_chunk_queries(const Chunk& chunk) {
-    load_queries(head_, chunk, x_.angles.query_cos, x_.angles.query_sin, x_.phi_q, x_.query);
+    load_queries(head_, chunk, angles_.query_cos, angles_.query_sin, x_.phi_q, x_.query);
   }
 
   // sum = keep·sum + query·kv, and the same for the row sums with z
-  void read_state(const Chunk& chunk, const T* state, T keep) {
-    multiply<Layout::kRows, T>({x_.query, 2 * shape_.dim, state, shape_.value_dim, x_.sum, shape_.value_dim,
+  void read_state(const Chunk& chunk, T keep) {
+    multiply<Layout::kRows, T>({x_.query, 2 * shape_.dim, state_, shape_.value_dim, x_.sum, shape_.value_dim,
                                 chunk.queries, shape_.value_dim, 2 * shape_.dim, keep, Band::kAll, &ahead_, x_.half});
     if (!normalized()) return;
-    add_row_products(x_.query, 2 * shape_.dim, z_of(shape_, state), 0, chunk.queries, 2 * shape_.dim, keep, x_.row_sum);
+    add_row_products(x_.query, 2 * shape_.dim, z_of(shape_, state_), 0, chunk.queries, 2 * shape_.dim, keep,
+                     x_.row_sum);
   }
 
   // The pairs inside the chunk.
@@ -132,7 +168,7 @@ class ForwardSegment {
     multiply<Layout::kRows, T>({x_.phi_q, shape_.dim, x_.phi_kt, shape_.chunk, x_.score, shape_.chunk, chunk.queries,
                                 columns, shape_.dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_,
                                 x_.half});
-    apply_toeplitz<T>(x_.angles, chunk.queries, chunk.keys, shape_.chunk, scan, nullptr, x_.score);
+    apply_toeplitz<T>(angles_, chunk.queries, chunk.keys, shape_.chunk, scan, nullptr, x_.score);
     multiply<Layout::kRows, T>({x_.score, shape_.chunk, x_.value, shape_.value_dim, x_.sum, shape_.value_dim,
                                 chunk.queries, shape_.value_dim, chunk.keys, T(1),
                                 left ? Band::kUpToRow : Band::kFromRow, &ahead_, x_.half});
@@ -157,21 +193,24 @@ class ForwardSegment {
     }
     store_rows(problem.dtype, x_.sum, shape_.value_dim, normalized() ? x_.divisor : nullptr, chunk.queries,
                problem.value_dim, row_at(problem.out, problem.dtype, head_.sequence.batch, first, head_.head),
-               problem.out.time_stride);
+               problem.out.time_stride, head_.streams_results);
   }
 
   void advance_state(const Chunk& chunk) {
-    const auto decay = static_cast<T>(x_.angles.decay_power[chunk.length]);
+    const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     if (chunk.keys == 0 && decay == 1) return;
-    multiply<Layout::kColumns, T>({x_.key, 2 * shape_.dim, x_.value, shape_.value_dim, x_.state, shape_.value_dim,
+    multiply<Layout::kColumns, T>({x_.key, 2 * shape_.dim, x_.value, shape_.value_dim, state_, shape_.value_dim,
                                    2 * shape_.dim, shape_.value_dim, chunk.keys, decay, Band::kAll, &ahead_, x_.half});
-    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, x_.state));
+    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, state_));
   }
 
-  const HeadContext& head_;
+  HeadContext head_;
+  const HeadGroup heads_;
   ForwardScratch<T> x_;
   const PaddedShape shape_;
   const Segment segment_;
+  AngleTables<T> angles_;
+  T* state_;
   Ahead ahead_;
 };
 

@@ -44,8 +44,10 @@ struct Product {
 template <class T>
 constexpr Index kLongestSum = sizeof(T) == sizeof(double) ? 8 : 32;
 
+// Not inlined: what a caller keeps in registers across the loop would push a row of b out of them.
 template <class T, Layout kLayout, int kRows, int kVectors>
-COSFORMER_INLINE void multiply_tile(const Product<T>& p, Index m0, Index n0, Index k_begin, Index k_end, T scale) {
+__attribute__((noinline)) void multiply_tile(const Product<T>& p, Index m0, Index n0, Index k_begin, Index k_end,
+                                             T scale) {
   Vector<T> sums[kRows][kVectors] = {};
   const T* b = p.b + k_begin * p.b_stride + n0;
   const T* a = kLayout == Layout::kRows ? p.a + m0 * p.a_stride + k_begin : p.a + k_begin * p.a_stride + m0;
@@ -75,7 +77,7 @@ COSFORMER_INLINE void multiply_tile(const Product<T>& p, Index m0, Index n0, Ind
 }
 
 template <class T, Layout kLayout, int kRows, int kVectors>
-__attribute__((noinline)) void multiply_rows(const Product<T>& p, Index m0, Index m1, Index n0) {
+void multiply_rows(const Product<T>& p, Index m0, Index m1, Index n0) {
   for (; m0 + kRows <= m1; m0 += kRows) {
     const Index width = kVectors * kLanes<T>;
     Index k_begin = 0, k_end = p.k;

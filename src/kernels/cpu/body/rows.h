@@ -4,7 +4,7 @@
 // linkage.
 #pragma once
 
-#include "kernels/cpu/body/vector.h"
+#include "kernels/cpu/body/streaming.h"
 
 namespace cosformer::kernels::cpu {
 namespace {
@@ -86,27 +86,31 @@ COSFORMER_INLINE Vector<float> load_as(const Float16* p) {
   return load(x);
 }
 
-COSFORMER_INLINE void store_as(Vector<double> x, double* p) {
-  store(p, x);
+COSFORMER_INLINE Vector<double> bits_of(Vector<double> x, const double*) {
+  return x;
 }
-COSFORMER_INLINE void store_as(Vector<float> x, float* p) {
-  store(p, x);
+COSFORMER_INLINE Vector<float> bits_of(Vector<float> x, const float*) {
+  return x;
 }
 
-COSFORMER_INLINE void store_as(Vector<float> x, BFloat16* p) {
+COSFORMER_INLINE auto bits_of(Vector<float> x, const BFloat16*) {
   typedef uint16_t Narrow __attribute__((vector_size(COSFORMER_VECTOR_BYTES / 2)));
   typedef uint32_t Wide __attribute__((vector_size(COSFORMER_VECTOR_BYTES)));
   const Wide bits = reinterpret_cast<Wide>(x);
   const Wide rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
   const Wide result = ((bits & 0x7fffffffU) > 0x7f800000U ? bits | 0x400000U : rounded) >> 16;
-  const Narrow narrow = __builtin_convertvector(result, Narrow);
-  __builtin_memcpy(p, &narrow, sizeof narrow);
+  return __builtin_convertvector(result, Narrow);
 }
 
-COSFORMER_INLINE void store_as(Vector<float> x, Float16* p) {
+COSFORMER_INLINE auto bits_of(Vector<float> x, const Float16*) {
+  typedef uint16_t Narrow __attribute__((vector_size(COSFORMER_VECTOR_BYTES / 2)));
   float wide[kLanes<float>];
+  uint16_t bits[kLanes<float>];
   store(wide, x);
-  for (Index i = 0; i < kLanes<float>; ++i) p[i] = narrow_to_float16(wide[i]);
+  for (Index i = 0; i < kLanes<float>; ++i) bits[i] = narrow_to_float16(wide[i]).bits;
+  Narrow narrow;
+  __builtin_memcpy(&narrow, bits, sizeof narrow);
+  return narrow;
 }
 
 COSFORMER_INLINE void widen_to(double x, double* to) {
@@ -144,10 +148,15 @@ COSFORMER_INLINE void each_vector(const Storage* row, Index n, Body body) {
   body(load(tail), i);
 }
 
-template <class T, class Storage>
+template <bool kStream, class T, class Storage>
 COSFORMER_INLINE void store_vector(Vector<T> x, Index i, Index n, Storage* row) {
   if (i + kLanes<T> <= n) {
-    store_as(x, row + i);
+    const auto bits = bits_of(x, row);
+    if constexpr (kStream) {
+      stream(row + i, bits);
+    } else {
+      __builtin_memcpy(row + i, &bits, sizeof bits);
+    }
     return;
   }
   T tail[kLanes<T>];
@@ -221,17 +230,28 @@ COSFORMER_INLINE Vector<T> divide(Vector<T> x, Inverse<T> inverse) {
   return x * inverse.value + x * inverse.error;
 }
 
-// Writes row t divided by divisors[t]; divisors null: as it is. A divisor of 0 gives 0.
+template <bool kStream, class T, class Storage>
+void store_divided(const T* from, Index padded, const T* divisors, Index count, Index n, Storage* to, Index stride) {
+  for (Index t = 0; t < count; ++t) {
+    const Inverse<T> inverse = divisors == nullptr ? Inverse<T>{1, 0} : invert(divisors[t]);
+    for (Index i = 0; i < n; i += kLanes<T>) {
+      store_vector<kStream, T>(divide<T>(load(from + t * padded + i), inverse), i, n, to + t * stride);
+    }
+  }
+}
+
+// Writes row t divided by divisors[t]; divisors null: as it is. A divisor of 0 gives 0. Where asked for and possible,
+// past the caches.
 template <class T>
 void store_rows(DType dtype, const T* from, Index padded, const T* divisors, Index count, Index n, void* to,
-                Index stride) {
+                Index stride, bool streamed) {
   with_storage(dtype, from, [&](auto* type) {
     using Storage = typename Pointee<decltype(type)>::Type;
-    for (Index t = 0; t < count; ++t) {
-      const Inverse<T> inverse = divisors == nullptr ? Inverse<T>{1, 0} : invert(divisors[t]);
-      for (Index i = 0; i < n; i += kLanes<T>) {
-        store_vector<T>(divide<T>(load(from + t * padded + i), inverse), i, n, static_cast<Storage*>(to) + t * stride);
-      }
+    constexpr Index kBytes = sizeof(Storage);
+    if (streamed && is_whole_lines(to, stride * kBytes, n * kBytes)) {
+      store_divided<true>(from, padded, divisors, count, n, static_cast<Storage*>(to), stride);
+    } else {
+      store_divided<false>(from, padded, divisors, count, n, static_cast<Storage*>(to), stride);
     }
   });
 }

@@ -130,7 +130,7 @@ void scan_segments(const HeadContext& head, Index per_segment, Index segments, F
       return;
     }
     const auto decay =
-        static_cast<T>(::exp(head.log_decay * static_cast<double>(segment_at(head.grid, per_segment, g).tokens)));
+        static_cast<T>(::exp(head.log_decay() * static_cast<double>(segment_at(head.grid, per_segment, g).tokens)));
     for (Index i = 0; i < n; ++i) {
       const T added = slot[i];
       slot[i] = running[i];
