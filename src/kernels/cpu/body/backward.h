@@ -249,7 +249,7 @@ class BackwardSegment {
                                   &ahead_, x_.half});
     }
     finish_rows(chunk, chunk.queries, sweep, x_.phi_q, x_.dq_from_right, head_.problem.q, gradients_.dq,
-                head_.sequence.q_begin);
+                head_.sequence.q_begin, [](Index) { return true; });
   }
 
   void key_gradients(const Chunk& chunk, const Sweep& sweep) {
@@ -303,7 +303,7 @@ class BackwardSegment {
       }
     }
     finish_rows(chunk, chunk.keys, sweep, x_.phi_k, x_.dk_from_left, head_.problem.k, gradients_.dk,
-                head_.sequence.k_begin);
+                head_.sequence.k_begin, [&](Index t) { return key_present(head_, chunk.begin + t); });
     exchange(chunk, chunk.keys, sweep, x_.d_value, x_.dv_from_left, value_dim);
     if (sweep.keep_for_other) return;
     store_rows<T>(head_.problem.dtype, x_.d_value, value_dim, nullptr, chunk.keys, head_.problem.value_dim,
@@ -352,16 +352,17 @@ class BackwardSegment {
   }
 
   // Rows of dφ in scratch.d_phi, with what the scan from the other side gave, through the feature map to the caller.
+  // Rows that `present` denies have no gradient, whatever they hold.
+  template <class Present>
   void finish_rows(const Chunk& chunk, Index rows, const Sweep& sweep, const T* phi, T* others, const ConstView& input,
-                   const View& output, Index begin) {
+                   const View& output, Index begin, Present present) {
     exchange(chunk, rows, sweep, x_.d_phi, others, shape_.dim);
     if (sweep.keep_for_other) return;
     const AttentionProblem& problem = head_.problem;
     const Index batch = head_.sequence.batch, first = begin + chunk.begin;
     if (problem.feature_map == FeatureMap::kSilu) {
-      load_rows(
-          problem.dtype, row_at(input, problem.dtype, batch, first, head_.head), input.time_stride, rows, problem.dim,
-          shape_.dim, [](Index) { return true; }, x_.raw);
+      load_rows(problem.dtype, row_at(input, problem.dtype, batch, first, head_.head), input.time_stride, rows,
+                problem.dim, shape_.dim, present, x_.raw);
       silu_bwd(x_.raw, x_.d_phi, rows * shape_.dim);
     } else if (problem.feature_map != FeatureMap::kIdentity) {
       for (Index i = 0; i < rows * shape_.dim; i += kLanes<T>) {
