@@ -78,7 +78,10 @@ expect 0 "listops" "$cosformer" data listops --out "$work/listops" --train 30 --
 contains out "train"
 cp "$work/listops/basic_train.tsv" "$work/first.tsv"
 expect 0 "listops again" "$cosformer" data listops --out "$work/again" --train 30 --valid 5 --test 5 --tsv --threads 1
-cmp -s "$work/first.tsv" "$work/again/basic_train.tsv" || { echo "FAILED: same seed, other bytes"; failures=$((failures + 1)); }
+cmp -s "$work/first.tsv" "$work/again/basic_train.tsv" || {
+  echo "FAILED: same seed, other bytes"
+  failures=$((failures + 1))
+}
 expect 2 "listops with other options into the same folder" "$cosformer" data listops --out "$work/listops" --seed 2 \
   --train 30 --valid 5 --test 5
 expect 0 "pathfinder" "$cosformer" data pathfinder --out "$work/path" --train 20 --valid 2 --test 2 --preview 1
