@@ -47,8 +47,8 @@ sanitize: setup
 
 cuda-kernels: setup
 	cmake --preset cuda-kernels
-	cmake --build --preset cuda-kernels -j $(JOBS)
-	ctest --test-dir build-cuda-kernels --output-on-failure -R cuda
+	cmake --build --preset cuda-kernels --target attention_cuda_test -j $(JOBS)
+	ctest --test-dir build-cuda-kernels --output-on-failure -R attention_cuda_test
 
 clean:
 	rm -rf $(BUILD) build-*

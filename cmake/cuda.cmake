@@ -21,6 +21,12 @@ if(cosformer_want_cuda)
                         "Put it on PATH, or configure with -DCOSFORMER_CUDA=OFF for the CPU alone.")
   endif()
   enable_language(CUDA)
+  # CMake before 3.29 does not know how CUDA 13's compiler spells its standards.
+  foreach(kind STANDARD EXTENSION)
+    if(NOT DEFINED CMAKE_CUDA20_${kind}_COMPILE_OPTION)
+      set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
+    endif()
+  endforeach()
   set(COSFORMER_VERIFY_TARGETS cosformer_kernels)
   set(BUILD_TESTING ${COSFORMER_TESTS})
   # Before libtorch is found: its CMake files add flags for every GPU generation that it knows.

@@ -37,7 +37,7 @@ for path in sorted(sources):
         if room in TORCH_FREE and TORCH.match(target):
             problems.append(f"{where}: {room}/ knows no torch, but includes <{target}>")
         other = target.split("/")[0]
-        if match.group(1) and "/" in target and other in ALLOWED | {"cosformer": 0} and other != room:
+        if "/" in target and other in ALLOWED | {"cosformer": 0} and other != room:
             if other not in ALLOWED[room]:
                 problems.append(f"{where}: {room}/ may not include {other}/ ({target})")
 for problem in problems:

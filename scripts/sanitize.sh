@@ -4,14 +4,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 run() {
-  local preset=$1 filter=$2
+  local preset=$1 target=$2 filter=$3
   cmake --preset "$preset" > "build-$preset.log" 2>&1 || { cat "build-$preset.log"; exit 1; }
   rm -f "build-$preset.log"
-  cmake --build --preset "$preset" -j "$(nproc)"
+  cmake --build --preset "$preset" --target "$target" -j "$(nproc)"
   ctest --test-dir "build-$preset" --output-on-failure --no-tests=error -R "$filter"
 }
 
 export COSFORMER_TEST_CASES=${COSFORMER_TEST_CASES:-25}
 export UBSAN_OPTIONS=print_stacktrace=1
-run asan '.*'
-run tsan 'CpuAttention|Prefetch'
+run asan all '.*'
+run tsan kernels_cpu_test 'CpuAttention|CpuProperties'

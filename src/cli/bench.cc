@@ -1,4 +1,5 @@
 // `cosformer bench attention`: a cross product of lists, one measurement each, a table or JSON lines.
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -86,6 +87,14 @@ nlohmann::ordered_json to_json(const BenchCase& c, const BenchResult& r) {
   return line;
 }
 
+// "-3/+12%": from the median to the fastest and to the ninth of ten.
+std::string spread_of(const BenchResult& r) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "-%.0f/+%.0f%%", 100 * (1 - r.min_ms / r.median_ms),
+                100 * (r.p90_ms / r.median_ms - 1));
+  return text.data();
+}
+
 std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
   std::vector<std::string> row{c.impl,
                                c.pass,
@@ -96,17 +105,13 @@ std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
                                std::to_string(c.length),
                                std::to_string(c.dim)};
   if (!r.skipped.empty()) {
-    row.push_back("(" + r.skipped + ")");
+    row.insert(row.end(), 6, "");
+    row.push_back(r.skipped);
     return row;
   }
-  for (const std::string& cell :
-       {significant(r.median_ms),
-        "-" + significant(100 * (r.median_ms - r.min_ms) / r.median_ms, 2) + "/+" +
-            significant(100 * (r.p90_ms - r.median_ms) / r.median_ms, 2) + "%",
-        with_commas(static_cast<long long>(r.tokens_per_s)), human_bytes(r.peak_bytes), significant(r.max_error, 2),
-        significant(r.error_bound, 2), significant(100 * r.roof_fraction, 2) + "%"}) {
-    row.push_back(cell);
-  }
+  row.insert(row.end(), {significant(r.median_ms), spread_of(r), with_commas(static_cast<long long>(r.tokens_per_s)),
+                         human_bytes(r.peak_bytes), significant(r.max_error, 2), significant(r.error_bound, 2),
+                         significant(100 * r.roof_fraction, 2) + "%"});
   return row;
 }
 

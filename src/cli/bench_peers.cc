@@ -126,7 +126,8 @@ void print_ratios(const std::vector<json>& lines) {
       row.push_back(line["peer"] == "ours" ? "" : significant(time / ours[key_of(line)]) + "×");
       row.push_back(has_error ? significant(line["max_error"].get<double>(), 2) : "");
     } else {
-      row.push_back("(" + line.value("skipped", std::string("skipped")) + ")");
+      row.insert(row.end(), 2, "");
+      row.push_back(line.value("skipped", std::string("skipped")));
     }
     table.add(std::move(row));
   }
