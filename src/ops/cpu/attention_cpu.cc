@@ -12,6 +12,7 @@
 #include "kernels/attention.h"
 #include "ops/cpu/kernel_choice.h"
 #include "ops/device_ops.h"
+#include "ops/tensor_views.h"
 
 namespace cosformer::ops {
 namespace {
@@ -21,23 +22,6 @@ using kernels::AttentionProblem;
 using kernels::Schedule;
 using kernels::Sequence;
 using kernels::Work;
-
-kernels::DType dtype_of(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble: return kernels::DType::kFloat64;
-    case at::kBFloat16: return kernels::DType::kBFloat16;
-    case at::kHalf: return kernels::DType::kFloat16;
-    default: return kernels::DType::kFloat32;
-  }
-}
-
-kernels::ConstView const_view(const at::Tensor& x) {
-  return {x.data_ptr(), x.stride(0), x.stride(1), x.stride(2)};
-}
-
-kernels::View view(const at::Tensor& x) {
-  return {x.data_ptr(), x.stride(0), x.stride(1), x.stride(2)};
-}
 
 std::vector<double> per_head(const at::Tensor& x) {
   if (!x.defined()) return {};

@@ -10,27 +10,12 @@
 
 #include "kernels/cuda/attention.h"
 #include "ops/device_ops.h"
+#include "ops/tensor_views.h"
 
 namespace cosformer::ops {
 namespace {
 
 namespace cuda = kernels::cuda;
-
-kernels::DType dtype_of(at::ScalarType type) {
-  switch (type) {
-    case at::kBFloat16: return kernels::DType::kBFloat16;
-    case at::kHalf: return kernels::DType::kFloat16;
-    default: return kernels::DType::kFloat32;
-  }
-}
-
-kernels::ConstView const_view(const at::Tensor& x) {
-  return {x.data_ptr(), x.stride(0), x.stride(1), x.stride(2)};
-}
-
-kernels::View view(const at::Tensor& x) {
-  return {x.data_ptr(), x.stride(0), x.stride(1), x.stride(2)};
-}
 
 void check(cudaError_t status, const char* what) {
   TORCH_CHECK(status == cudaSuccess, "cosformer: ", what, " failed on the GPU: ", cudaGetErrorString(status));
