@@ -8,7 +8,10 @@ packages=(
   libtorch-dev                             # tensors, autograd
   libopenblas0-openmp                      # torch's matrix products, on the threads that torch itself uses
   nlohmann-json3-dev libcli11-dev          # JSON, command line
+  libtomlplusplus-dev                      # settings files
   libpng-dev zlib1g-dev                    # images and packed files of data sets
+  dataset-fashion-mnist                    # the images that the demo trains on
+  gnuplot-nox                              # curves
   libgtest-dev                             # tests
   python3 python3-torch python3-numpy      # the operator from Python, and the peers it is compared with
   clang-format                             # make format, and its check
