@@ -1,118 +1,26 @@
 #include "cosformer/weights.h"
 
-#include <algorithm>
-#include <sstream>
-#include <vector>
-
-#include <torch/types.h>
-
-#include "base/error.h"
-#include "base/safetensors.h"
+#include "nn/tensor_file.h"
 
 namespace cosformer {
 namespace {
 
-using safetensors::DType;
-
-DType dtype_of(at::ScalarType type, const std::string& name) {
-  switch (type) {
-    case at::kDouble: return DType::kF64;
-    case at::kFloat: return DType::kF32;
-    case at::kHalf: return DType::kF16;
-    case at::kBFloat16: return DType::kBF16;
-    case at::kLong: return DType::kI64;
-    case at::kInt: return DType::kI32;
-    case at::kShort: return DType::kI16;
-    case at::kChar: return DType::kI8;
-    case at::kByte: return DType::kU8;
-    case at::kBool: return DType::kBool;
-    default: throw UserError("cannot write tensor '" + name + "': safetensors has no dtype for " + c10::toString(type));
-  }
-}
-
-// What torch calls a dtype of the file; nothing for those that torch lacks.
-std::optional<at::ScalarType> scalar_type_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return at::kDouble;
-    case DType::kF32: return at::kFloat;
-    case DType::kF16: return at::kHalf;
-    case DType::kBF16: return at::kBFloat16;
-    case DType::kI64: return at::kLong;
-    case DType::kI32: return at::kInt;
-    case DType::kI16: return at::kShort;
-    case DType::kI8: return at::kChar;
-    case DType::kU8: return at::kByte;
-    case DType::kBool: return at::kBool;
-    default: return std::nullopt;
-  }
-}
-
-std::vector<std::pair<std::string, at::Tensor>> tensors_of(const torch::nn::Module& module) {
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
+nn::NamedTensors tensors_of(const torch::nn::Module& module) {
+  nn::NamedTensors tensors;
   for (const auto& item : module.named_parameters()) tensors.emplace_back(item.key(), item.value());
   for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
   return tensors;
-}
-
-std::string text_of(at::IntArrayRef shape) {
-  std::ostringstream text;
-  text << shape;
-  return text.str();
-}
-
-// All that keeps the file from fitting the module, a line each; empty when it fits.
-std::string misfits(const safetensors::Reader& file, const torch::nn::Module& module) {
-  std::string text;
-  std::vector<std::string> wanted;
-  for (const auto& [name, tensor] : tensors_of(module)) {
-    wanted.push_back(name);
-    const safetensors::Entry* entry = file.find(name);
-    if (entry == nullptr) {
-      text += "\n  missing: " + name + " " + text_of(tensor.sizes());
-    } else if (at::IntArrayRef(entry->shape) != tensor.sizes()) {
-      text +=
-          "\n  shape of " + name + ": expected " + text_of(tensor.sizes()) + ", the file has " + text_of(entry->shape);
-    } else if (!scalar_type_of(entry->dtype).has_value()) {
-      text += "\n  dtype of " + name + ": " + std::string(safetensors::name_of(entry->dtype)) + " cannot be loaded";
-    }
-  }
-  for (const safetensors::Entry& entry : file.entries()) {
-    if (std::find(wanted.begin(), wanted.end(), entry.name) == wanted.end()) {
-      text += "\n  not part of the module: " + entry.name + " " + text_of(entry.shape);
-    }
-  }
-  return text;
 }
 
 }  // namespace
 
 void save_weights(const std::string& path, const torch::nn::Module& module,
                   const std::map<std::string, std::string>& metadata) {
-  std::vector<at::Tensor> kept;  // contiguous copies on the CPU live until the file is written
-  std::vector<safetensors::TensorToWrite> tensors;
-  for (const auto& [name, tensor] : tensors_of(module)) {
-    kept.push_back(tensor.detach().to(at::kCPU).contiguous());
-    safetensors::TensorToWrite entry;
-    entry.name = name;
-    entry.dtype = dtype_of(tensor.scalar_type(), name);
-    entry.shape = tensor.sizes().vec();
-    entry.data = kept.back().data_ptr();
-    tensors.push_back(std::move(entry));
-  }
-  safetensors::write(path, tensors, metadata);
+  nn::write_tensors(path, tensors_of(module), metadata);
 }
 
 void load_weights(const std::string& path, torch::nn::Module& module) {
-  const safetensors::Reader file(path);
-  const std::string complaint = misfits(file, module);
-  if (!complaint.empty()) throw UserError("'" + path + "' does not fit the module:" + complaint);
-  torch::NoGradGuard no_grad;
-  for (auto& [name, tensor] : tensors_of(module)) {
-    const safetensors::Entry& entry = *file.find(name);
-    const at::Tensor read = at::empty(entry.shape, at::TensorOptions().dtype(*scalar_type_of(entry.dtype)));
-    file.read(entry, read.data_ptr(), entry.size());
-    tensor.copy_(read);
-  }
+  nn::read_tensors(path, tensors_of(module));
 }
 
 }  // namespace cosformer

@@ -1,0 +1,121 @@
+#include "models/classifier.h"
+
+#include <ATen/ATen.h>
+
+#include "nn/positions.h"
+
+namespace cosformer::models {
+namespace {
+
+// Small embeddings let learned positions matter from the beginning; beside sines of amplitude one they would vanish.
+double embedding_deviation(const ModelConfig& config) {
+  return config.positions == "sinusoidal" ? 1.0 : 0.02;
+}
+
+nn::BlockConfig block_config(const ModelConfig& c) {
+  nn::BlockConfig block;
+  block.attention.width = c.width;
+  block.attention.shape.heads = c.heads;
+  block.attention.shape.dim = c.head_dim > 0 ? c.head_dim : c.width / c.heads;
+  block.attention.shape.max_length = c.input.max_length + (c.pooling == "cls" ? 1 : 0);
+  block.attention.bias = c.attention_bias;
+  block.attention.rotary = c.positions == "rotary";
+  block.feed_forward = c.feed_forward;
+  block.activation = c.activation;
+  block.norm = c.norm;
+  block.norm_first = c.norm_place == "before";
+  block.dropout = c.dropout;
+  return block;
+}
+
+ModelConfig checked(const ModelConfig& config) {
+  require_possible(config);
+  return config;
+}
+
+}  // namespace
+
+Encoder::Encoder(const ModelConfig& config) : config_(config) {
+  const double deviation = embedding_deviation(config);
+  if (config.input.vocabulary > 0) {
+    token_embedding_ = register_module("token_embedding", torch::nn::Embedding(config.input.vocabulary, config.width));
+    at::NoGradGuard no_grad;
+    token_embedding_->weight.normal_(0, deviation);
+  } else {
+    value_embedding_ = register_module("value_embedding", torch::nn::Linear(1, config.width));
+  }
+  if (config.pooling == "cls") {
+    class_embedding_ = register_parameter("class_embedding", at::empty({config.width}).normal_(0, deviation));
+  }
+  const nn::BlockConfig block = block_config(config);
+  const std::int64_t places = block.attention.shape.max_length;
+  if (config.positions == "learned") {
+    position_embedding_ =
+        register_parameter("position_embedding", at::empty({places, config.width}).normal_(0, deviation));
+  } else if (config.positions == "sinusoidal") {
+    position_table_ = nn::sinusoidal_table(places, config.width);
+  }
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    blocks_.push_back(
+        register_module("block_" + std::to_string(layer), std::make_shared<nn::Block>(block, config.attention)));
+  }
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.width));
+}
+
+at::Tensor Encoder::embed(const at::Tensor& content) {
+  at::Tensor x =
+      token_embedding_ ? token_embedding_->forward(content) : value_embedding_->forward(content.unsqueeze(-1));
+  if (class_embedding_.defined()) {
+    x = at::cat({class_embedding_.to(x.scalar_type()).expand({x.size(0), 1, config_.width}), x}, 1);
+  }
+  if (position_embedding_.defined()) x = x + position_embedding_.narrow(0, 0, x.size(1));
+  if (position_table_.defined()) {
+    if (position_table_.device() != x.device()) position_table_ = position_table_.to(x.device());
+    x = x + position_table_.narrow(0, 0, x.size(1));
+  }
+  return config_.dropout > 0 && is_training() ? at::dropout(x, config_.dropout, true) : x;
+}
+
+at::Tensor Encoder::forward(const Sequences& input) {
+  at::Tensor x = embed(input.content);
+  at::Tensor mask = input.mask;
+  if (mask.defined() && class_embedding_.defined()) {
+    mask = at::cat({at::ones({mask.size(0), 1}, mask.options()), mask}, 1);
+  }
+  for (const auto& block : blocks_) x = block->forward(x, mask);
+  x = norm_->forward(x);
+  if (class_embedding_.defined()) return x.select(1, 0);
+  if (!mask.defined()) return x.mean(1);
+  const at::Tensor present = mask.unsqueeze(-1).to(x.scalar_type());
+  return (x * present).sum(1) / present.sum(1).clamp_min(1);
+}
+
+Classifier::Classifier(const ModelConfig& config) : config_(checked(config)) {
+  encoder_ = register_module("encoder", std::make_shared<Encoder>(config));
+  const std::int64_t encodings = !config.input.pairs ? 1 : config.pair_features == "both" ? 2 : 4;
+  hidden_ = register_module("hidden", torch::nn::Linear(encodings * config.width, config.feed_forward));
+  output_ = register_module(
+      "output", torch::nn::Linear(config.feed_forward, static_cast<std::int64_t>(config.input.classes.size())));
+}
+
+at::Tensor Classifier::classify(const at::Tensor& features) {
+  return output_->forward(at::relu(hidden_->forward(features)));
+}
+
+at::Tensor Classifier::forward(const Sequences& first) {
+  return classify(encoder_->forward(first));
+}
+
+at::Tensor Classifier::forward(const Sequences& first, const Sequences& second) {
+  const at::Tensor a = encoder_->forward(first), b = encoder_->forward(second);
+  if (config_.pair_features == "both") return classify(at::cat({a, b}, -1));
+  return classify(at::cat({a, b, a - b, a * b}, -1));
+}
+
+std::int64_t Classifier::parameter_count() const {
+  std::int64_t count = 0;
+  for (const at::Tensor& p : parameters()) count += p.numel();
+  return count;
+}
+
+}  // namespace cosformer::models

@@ -1,0 +1,56 @@
+// An encoder with a classifier on top: of one sequence, or of two that the same encoder reads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+
+#include "models/config.h"
+#include "nn/block.h"
+
+namespace cosformer::models {
+
+// Sequences of one width, padded at their ends.
+struct Sequences {
+  at::Tensor content;  // [B, T]: token ids (int32 or int64), or float values
+  at::Tensor mask;     // [B, T] bool, true = present; undefined: all are
+};
+
+class Encoder : public torch::nn::Module {
+ public:
+  explicit Encoder(const ModelConfig& config);
+  at::Tensor forward(const Sequences& input);  // → [B, width]
+
+ private:
+  at::Tensor embed(const at::Tensor& content);
+
+  ModelConfig config_;
+  torch::nn::Embedding token_embedding_{nullptr};
+  torch::nn::Linear value_embedding_{nullptr};
+  at::Tensor class_embedding_, position_embedding_, position_table_;
+  std::vector<std::shared_ptr<nn::Block>> blocks_;
+  std::shared_ptr<nn::Norm> norm_;
+};
+
+class Classifier : public torch::nn::Module {
+ public:
+  // Throws UserError for a config that cannot be built.
+  explicit Classifier(const ModelConfig& config);
+
+  at::Tensor forward(const Sequences& first);  // → logits [B, classes]
+  at::Tensor forward(const Sequences& first, const Sequences& second);
+
+  const ModelConfig& config() const { return config_; }
+  std::int64_t parameter_count() const;
+
+ private:
+  at::Tensor classify(const at::Tensor& features);
+
+  ModelConfig config_;
+  std::shared_ptr<Encoder> encoder_;
+  torch::nn::Linear hidden_{nullptr}, output_{nullptr};
+};
+
+}  // namespace cosformer::models

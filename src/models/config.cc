@@ -1,0 +1,56 @@
+#include "models/config.h"
+
+#include "base/error.h"
+
+namespace cosformer::models {
+
+void add_settings(Settings& s, ModelConfig& c, bool with_input) {
+  nn::add_settings(s, c.attention);
+  s.add("model.layers", c.layers, "Transformer blocks", 1, 1000);
+  s.add("model.width", c.width, "of the residual stream", 1, 65536);
+  s.add("model.heads", c.heads, "attention heads", 1, 1024);
+  s.add("model.head_dim", c.head_dim, "dimension of a head; 0: width / heads", 0, 65536);
+  s.add("model.feed_forward", c.feed_forward, "inner width of the feed-forward part", 1, 1 << 20);
+  s.add("model.activation", c.activation, "of the feed-forward part", {"gelu", "relu", "gated"});
+  s.add("model.norm", c.norm, "LayerNorm or RMSNorm", {"layer", "rms"});
+  s.add("model.norm_place", c.norm_place, "before each part, or after its residual connection", {"before", "after"});
+  s.add("model.positions", c.positions, "how positions are told", {"none", "sinusoidal", "learned", "rotary"});
+  s.add("model.pooling", c.pooling, "what the classifier reads: the mean over tokens, or a token of its own",
+        {"mean", "cls"});
+  s.add("model.pair_features", c.pair_features,
+        "of two documents: both encodings, or also their difference and product", {"both", "interaction"});
+  s.add("model.attention_bias", c.attention_bias, "biases in the attention's projections");
+  s.add("model.dropout", c.dropout, "of embeddings and of each part's output", 0, 0.999);
+  if (!with_input) return;
+  s.add("input.vocabulary", c.input.vocabulary, "token ids are below it; 0: real values");
+  s.add("input.max_length", c.input.max_length, "tokens", 1);
+  s.add("input.pairs", c.input.pairs, "two documents");
+  s.add("input.classes", c.input.classes, "names");
+}
+
+void require_possible(const ModelConfig& c) {
+  if (c.head_dim == 0 && c.width % c.heads != 0) {
+    throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
+                    std::to_string(c.width) + " and " + std::to_string(c.heads) + " heads");
+  }
+  if (c.input.classes.size() < 2) throw UserError("the data have fewer than two classes; there is nothing to learn");
+  nn::require_possible(c.attention);
+}
+
+std::string to_toml(const ModelConfig& config) {
+  ModelConfig copy = config;
+  Settings settings;
+  add_settings(settings, copy, true);
+  return settings.toml();
+}
+
+ModelConfig model_config_from_toml(const std::string& text, const std::string& name) {
+  ModelConfig config;
+  Settings settings;
+  add_settings(settings, config, true);
+  settings.read_toml(text, name);
+  require_possible(config);
+  return config;
+}
+
+}  // namespace cosformer::models

@@ -1,0 +1,45 @@
+// A model as data: what it reads and how it is built. Stored beside its weights, it is all that is needed to build it
+// again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "nn/attention_config.h"
+
+namespace cosformer::models {
+
+// What comes in and what goes out; a task's data decide it, not the user.
+struct InputConfig {
+  std::int64_t vocabulary = 0;  // of tokens; 0: the model reads real values, one per place
+  std::int64_t max_length = 0;
+  bool pairs = false;
+  std::vector<std::string> classes;
+};
+
+struct ModelConfig {
+  InputConfig input;
+  nn::AttentionConfig attention;
+  std::int64_t layers = 2, width = 128, heads = 4;
+  std::int64_t head_dim = 0;  // 0: width / heads
+  std::int64_t feed_forward = 256;
+  std::string activation = "gelu", norm = "layer", norm_place = "before";
+  std::string positions = "learned";
+  std::string pooling = "mean";
+  std::string pair_features = "both";
+  bool attention_bias = false;
+  double dropout = 0.1;
+};
+
+// Keys "model.*", "attention.*" and, with `with_input`, "input.*".
+void add_settings(Settings& settings, ModelConfig& config, bool with_input);
+
+// Throws UserError for what cannot be built.
+void require_possible(const ModelConfig& config);
+
+std::string to_toml(const ModelConfig& config);
+ModelConfig model_config_from_toml(const std::string& text, const std::string& name);
+
+}  // namespace cosformer::models

@@ -1,0 +1,41 @@
+#include "nn/block.h"
+
+#include <ATen/ATen.h>
+
+namespace cosformer::nn {
+
+FeedForward::FeedForward(const BlockConfig& config) : activation_(config.activation) {
+  const std::int64_t width = config.attention.width, inner = config.feed_forward;
+  in_proj = register_module("in_proj", torch::nn::Linear(width, activation_ == "gated" ? 2 * inner : inner));
+  out_proj = register_module("out_proj", torch::nn::Linear(inner, width));
+}
+
+at::Tensor FeedForward::forward(const at::Tensor& x) {
+  const at::Tensor h = in_proj->forward(x);
+  if (activation_ == "relu") return out_proj->forward(at::relu(h));
+  if (activation_ == "gelu") return out_proj->forward(at::gelu(h));
+  const std::vector<at::Tensor> halves = h.chunk(2, -1);
+  return out_proj->forward(at::silu(halves[0]) * halves[1]);
+}
+
+Block::Block(const BlockConfig& config, const AttentionConfig& attention_config) : config_(config) {
+  attention_norm = register_module("attention_norm", std::make_shared<Norm>(config.norm, config.attention.width));
+  attention = register_module("attention", std::make_shared<MultiHeadAttention>(config.attention, attention_config));
+  feed_forward_norm = register_module("feed_forward_norm", std::make_shared<Norm>(config.norm, config.attention.width));
+  feed_forward = register_module("feed_forward", std::make_shared<FeedForward>(config));
+}
+
+at::Tensor Block::drop(const at::Tensor& x) const {
+  return config_.dropout > 0 && is_training() ? at::dropout(x, config_.dropout, true) : x;
+}
+
+at::Tensor Block::forward(const at::Tensor& x, const at::Tensor& mask) {
+  if (config_.norm_first) {
+    const at::Tensor y = x + drop(attention->forward(attention_norm->forward(x), mask));
+    return y + drop(feed_forward->forward(feed_forward_norm->forward(y)));
+  }
+  const at::Tensor y = attention_norm->forward(x + drop(attention->forward(x, mask)));
+  return feed_forward_norm->forward(y + drop(feed_forward->forward(y)));
+}
+
+}  // namespace cosformer::nn

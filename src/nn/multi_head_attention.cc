@@ -1,0 +1,59 @@
+#include "nn/multi_head_attention.h"
+
+#include <ATen/ATen.h>
+
+#include "base/error.h"
+#include "nn/norm.h"
+#include "nn/positions.h"
+
+namespace cosformer::nn {
+
+MultiHeadAttention::MultiHeadAttention(const MultiHeadConfig& config, const AttentionConfig& attention)
+    : config_(config) {
+  const std::int64_t inner = config.shape.heads * config.shape.dim;
+  const auto linear = [&](std::int64_t in, std::int64_t out) {
+    return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(config.bias));
+  };
+  qkv_proj = register_module("qkv_proj", linear(config.width, 3 * inner));
+  if (attention.convolution > 0) {
+    convolution = register_module(
+        "convolution", std::make_shared<ShortConvolution>(3 * inner, attention.convolution, config.shape.causal));
+  }
+  mechanism = register_module("mechanism", make_mechanism(attention, config.shape));
+  if (attention.head_norm) head_norm_weight = register_parameter("head_norm_weight", at::ones({config.shape.dim}));
+  if (attention.gate) gate_proj = register_module("gate_proj", linear(config.width, inner));
+  out_proj = register_module("out_proj", linear(inner, config.width));
+  if (config.rotary) {
+    if (attention.name != "softmax") {
+      throw UserError("settings: rotary positions turn queries and keys by angles, after which the features of \"" +
+                      attention.name +
+                      "\" are no longer non-negative; set model.positions to sinusoidal, learned or none");
+    }
+    if (config.shape.dim % 2 != 0) throw UserError("settings: rotary positions need heads of an even dimension");
+    rotary_table_ = rotary_table(config.shape.max_length, config.shape.dim);
+  }
+}
+
+at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& mask) {
+  at::Tensor qkv = qkv_proj->forward(x);
+  if (convolution) {
+    // Neighbours that are padding must not leak into tokens.
+    if (mask.defined()) qkv = qkv * mask.unsqueeze(-1).to(qkv.scalar_type());
+    qkv = convolution->forward(qkv);
+  }
+  const std::int64_t batch = x.size(0), time = x.size(1), heads = config_.shape.heads, dim = config_.shape.dim;
+  const at::Tensor parts = qkv.view({batch, time, 3, heads, dim});
+  at::Tensor q = parts.select(2, 0), k = parts.select(2, 1);
+  if (rotary_table_.defined()) {
+    if (rotary_table_.device() != x.device()) rotary_table_ = rotary_table_.to(x.device());
+    q = rotate(q, rotary_table_);
+    k = rotate(k, rotary_table_);
+  }
+  at::Tensor out = mechanism->forward(q, k, parts.select(2, 2), mask);
+  if (head_norm_weight.defined()) out = rms_norm(out, head_norm_weight);
+  out = out.reshape({batch, time, heads * dim});
+  if (gate_proj) out = out * gate_proj->forward(x).sigmoid();
+  return out_proj->forward(out);
+}
+
+}  // namespace cosformer::nn

@@ -1,0 +1,25 @@
+// A depthwise convolution over a few neighbouring tokens: what lets linear attention see order at close range.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+namespace cosformer::nn {
+
+class ShortConvolution : public torch::nn::Module {
+ public:
+  // Causal: token t sees t − width + 1 … t. Otherwise centred: t − width/2 … t + (width − 1)/2.
+  ShortConvolution(std::int64_t channels, std::int64_t width, bool causal);
+
+  // x [B, T, C] → [B, T, C]; tokens beyond the ends count as zero.
+  at::Tensor forward(const at::Tensor& x);
+
+  at::Tensor weight;  // [width, C]; row j multiplies the token at t − (tokens before) + j
+
+ private:
+  std::int64_t before_;
+};
+
+}  // namespace cosformer::nn

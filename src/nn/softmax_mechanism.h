@@ -1,0 +1,19 @@
+// Softmax attention by libtorch's best kernel: what everything else is compared with.
+#pragma once
+
+#include "nn/mechanism.h"
+
+namespace cosformer::nn {
+
+class SoftmaxMechanism : public Mechanism {
+ public:
+  SoftmaxMechanism(const AttentionConfig& config, const AttentionShape& shape) : config_(config), shape_(shape) {}
+  at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const at::Tensor& key_mask) override;
+
+ private:
+  AttentionConfig config_;
+  AttentionShape shape_;
+};
+
+}  // namespace cosformer::nn

@@ -1,0 +1,184 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/file_descriptor.h"
+
+namespace cosformer::train {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::array kTensorFiles{"model.safetensors", "optimizer.safetensors"};
+constexpr const char* kDescription = "checkpoint.json";
+constexpr std::size_t kKept = 2;
+
+fs::path folder_of(const std::string& run) {
+  return fs::path(run) / "checkpoints";
+}
+
+std::uint32_t checksum_of_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UserError("cannot read '" + path.string() + "': " + system_error_text(errno));
+  std::vector<char> block(1 << 20);
+  uLong checksum = crc32(0, nullptr, 0);
+  while (file) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    checksum = crc32(checksum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(file.gcount()));
+  }
+  return static_cast<std::uint32_t>(checksum);
+}
+
+std::uint32_t checksum_of_text(const std::string& text) {
+  return static_cast<std::uint32_t>(
+      crc32(crc32(0, nullptr, 0), reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+}
+
+json to_json(const TrainState& s) {
+  return {{"step", s.step},
+          {"total_steps", s.total_steps},
+          {"epoch", s.position.epoch},
+          {"batch", s.position.batch},
+          {"best_accuracy", s.best_accuracy},
+          {"best_step", s.best_step},
+          {"evaluations_since_best", s.evaluations_since_best},
+          {"seconds", s.seconds},
+          {"tokens", s.tokens},
+          {"pending_losses", s.pending_losses}};
+}
+
+TrainState state_from(const json& j) {
+  TrainState s;
+  j.at("step").get_to(s.step);
+  j.at("total_steps").get_to(s.total_steps);
+  j.at("epoch").get_to(s.position.epoch);
+  j.at("batch").get_to(s.position.batch);
+  j.at("best_accuracy").get_to(s.best_accuracy);
+  j.at("best_step").get_to(s.best_step);
+  j.at("evaluations_since_best").get_to(s.evaluations_since_best);
+  j.at("seconds").get_to(s.seconds);
+  j.at("tokens").get_to(s.tokens);
+  j.at("pending_losses").get_to(s.pending_losses);
+  return s;
+}
+
+void sync_folder(const fs::path& path) {
+  const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open() || ::fsync(folder.number()) != 0) throw file_failure("bring to the disk", path.string(), errno);
+}
+
+// What is wrong with a checkpoint; empty when nothing is. `state` is filled in the latter case.
+std::string damage(const fs::path& path, TrainState& state) {
+  try {
+    std::ifstream file(path / kDescription, std::ios::binary);
+    if (!file) return std::string(kDescription) + " cannot be read";
+    std::ostringstream text;
+    text << file.rdbuf();
+    const json description = json::parse(text.str());
+    const json& body = description.at("checkpoint");
+    if (description.at("crc32").get<std::uint32_t>() != checksum_of_text(body.dump())) {
+      return std::string(kDescription) + " is not as it was written (its checksum differs)";
+    }
+    for (const char* name : kTensorFiles) {
+      if (body.at("files").at(name).get<std::uint32_t>() != checksum_of_file(path / name)) {
+        return std::string(name) + " is not as it was written (its checksum differs)";
+      }
+    }
+    state = state_from(body.at("state"));
+  } catch (const json::exception&) {
+    return std::string(kDescription) + " is torn or was changed";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void remove_old(const std::string& run) {
+  std::vector<std::int64_t> steps = checkpoint_steps(run);
+  std::error_code ignored;
+  for (std::size_t at = 0; at + kKept < steps.size(); ++at) fs::remove_all(checkpoint_path(run, steps[at]), ignored);
+}
+
+}  // namespace
+
+std::string checkpoint_path(const std::string& run, std::int64_t step) {
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "step-%08lld", static_cast<long long>(step));
+  return (folder_of(run) / name.data()).string();
+}
+
+std::vector<std::int64_t> checkpoint_steps(const std::string& run) {
+  std::vector<std::int64_t> steps;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(run), ignored)) {
+    const std::string name = entry.path().filename().string();
+    long long step = 0;
+    int used = 0;
+    if (std::sscanf(name.c_str(), "step-%lld%n", &step, &used) == 1 && used == static_cast<int>(name.size())) {
+      steps.push_back(step);
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+void save_checkpoint(const std::string& run, const TrainState& state, const CheckpointContent& content) {
+  const fs::path target = checkpoint_path(run, state.step);
+  const fs::path partial = folder_of(run) / ".partial";
+  std::error_code error;
+  fs::remove_all(partial, error);
+  if (!fs::create_directories(partial, error)) throw file_failure("make the folder", partial.string(), error.value());
+  try {
+    nn::write_tensors((partial / kTensorFiles[0]).string(), content.model, {{"cosformer.model", content.model_config}});
+    nn::write_tensors((partial / kTensorFiles[1]).string(), content.optimizer);
+    json body{{"state", to_json(state)}, {"files", json::object()}};
+    for (const char* name : kTensorFiles) body["files"][name] = checksum_of_file(partial / name);
+    const std::string text = json{{"checkpoint", body}, {"crc32", checksum_of_text(body.dump())}}.dump(1);
+    AtomicFile file((partial / kDescription).string());
+    file.write(text.data(), text.size());
+    file.commit();
+    fs::remove_all(target, error);  // left by a run that was killed here before and has come back to the same step
+    fs::rename(partial, target, error);
+    if (error) throw file_failure("rename", partial.string(), error.value());
+    sync_folder(folder_of(run));
+  } catch (...) {
+    fs::remove_all(partial, error);
+    throw;
+  }
+  remove_old(run);
+}
+
+TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content) {
+  const std::string path = checkpoint_path(run, step);
+  TrainState state;
+  const std::string reason = damage(path, state);
+  if (reason.empty()) {
+    nn::read_tensors((fs::path(path) / kTensorFiles[0]).string(), content.model);
+    nn::read_tensors((fs::path(path) / kTensorFiles[1]).string(), content.optimizer);
+    return state;
+  }
+  std::string advice = "; there is no intact one before it: start a new run";
+  for (const std::int64_t other : checkpoint_steps(run)) {
+    TrainState unused;
+    if (other < step && damage(checkpoint_path(run, other), unused).empty()) {
+      advice = "; the one of step " + std::to_string(other) +
+               " is intact, go on from it with: cosformer train --resume " + run + " --from " + std::to_string(other);
+    }
+  }
+  throw UserError("the checkpoint '" + path + "' is damaged: " + reason + advice);
+}
+
+}  // namespace cosformer::train

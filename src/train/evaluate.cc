@@ -1,0 +1,68 @@
+#include "train/evaluate.h"
+
+#include <chrono>
+
+#include <ATen/ATen.h>
+
+#include "data/batch_stream.h"
+#include "train/precision.h"
+
+namespace cosformer::train {
+namespace {
+
+// Runs the model over every batch once, without gradients or dropout; the model's mode is restored.
+void over_batches(models::Classifier& model, const data::DatasetPointer& dataset, const EvaluationOptions& options,
+                  const std::function<void(const data::Batch&, const DeviceBatch&, const at::Tensor& logits)>& use) {
+  const bool was_training = model.is_training();
+  model.eval();
+  at::NoGradGuard no_grad;
+  data::BatchOptions batches = options.batches;
+  batches.shuffle = false;
+  batches.drop_last = false;
+  data::BatchStream stream(dataset, batches, 0, {}, 1);
+  while (const std::optional<data::Batch> batch = stream.next()) {
+    const DeviceBatch on_device = to_device(*batch, options.device);
+    const AutocastScope autocast(options.device, options.bfloat16);
+    use(*batch, on_device, logits_of(model, on_device).to(at::kFloat));
+  }
+  model.train(was_training);
+}
+
+}  // namespace
+
+Evaluation evaluate(models::Classifier& model, const data::DatasetPointer& dataset, const EvaluationOptions& options,
+                    const std::function<void(std::size_t)>& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  Evaluation result;
+  at::Tensor sums = at::zeros({2}, at::TensorOptions(at::kDouble).device(options.device));  // loss, right answers
+  over_batches(model, dataset, options, [&](const data::Batch& batch, const DeviceBatch& d, const at::Tensor& logits) {
+    const at::Tensor loss = at::cross_entropy_loss(logits, d.labels, {}, at::Reduction::Sum);
+    sums += at::stack({loss.to(at::kDouble), logits.argmax(-1).eq(d.labels).sum().to(at::kDouble)});
+    result.examples += batch.labels.size();
+    if (progress) progress(batch.labels.size());
+  });
+  const at::Tensor host = sums.cpu();
+  const auto count = static_cast<double>(std::max<std::size_t>(result.examples, 1));
+  result.loss = host[0].item<double>() / count;
+  result.accuracy = host[1].item<double>() / count;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+std::vector<std::vector<float>> predict(models::Classifier& model, const data::DatasetPointer& dataset,
+                                        const EvaluationOptions& options,
+                                        const std::function<void(std::size_t)>& progress) {
+  std::vector<std::vector<float>> result(dataset->size());
+  over_batches(model, dataset, options, [&](const data::Batch& batch, const DeviceBatch&, const at::Tensor& logits) {
+    const at::Tensor host = logits.softmax(-1).cpu().contiguous();
+    const float* row = host.data_ptr<float>();
+    for (const std::uint32_t example : batch.examples) {
+      result[example].assign(row, row + host.size(1));
+      row += host.size(1);
+    }
+    if (progress) progress(batch.labels.size());
+  });
+  return result;
+}
+
+}  // namespace cosformer::train

@@ -1,0 +1,112 @@
+#include "train/run_folder.h"
+
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/safetensors.h"
+#include "cosformer/weights.h"
+
+namespace cosformer::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string config_path(const std::string& folder) {
+  return (fs::path(folder) / "config.toml").string();
+}
+
+}  // namespace
+
+void add_settings(Settings& settings, RunConfig& config) {
+  data::add_settings(settings, config.data);
+  models::add_settings(settings, config.model, false);
+  add_settings(settings, config.train);
+}
+
+void require_possible(const RunConfig& config) {
+  require_possible(config.train);
+  nn::require_possible(config.model.attention);
+}
+
+std::string to_toml(const RunConfig& config) {
+  RunConfig copy = config;
+  Settings settings;
+  add_settings(settings, copy);
+  return settings.toml();
+}
+
+bool is_run(const std::string& folder) {
+  return fs::is_regular_file(config_path(folder));
+}
+
+void create_run(const std::string& folder, const RunConfig& config) {
+  std::error_code error;
+  if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
+    throw UserError("'" + folder + "' exists and is not a run; choose another folder with --out");
+  }
+  fs::create_directories(folder, error);
+  if (error) throw file_failure("make the folder", folder, error.value());
+  const std::string text = to_toml(config);
+  AtomicFile file(config_path(folder));
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+RunConfig read_run(const std::string& folder) {
+  if (!is_run(folder)) {
+    throw UserError("'" + folder + "' is not a run: it has no config.toml; cosformer train makes runs");
+  }
+  RunConfig config;
+  Settings settings;
+  add_settings(settings, config);
+  settings.read_toml_file(config_path(folder));
+  return config;
+}
+
+RunLock::RunLock(const std::string& folder) {
+  const std::string path = (fs::path(folder) / ".lock").string();
+  file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file_.is_open()) throw file_failure("open", path, errno);
+  if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
+    throw UserError("another process is training in '" + folder + "'; wait for it or choose another folder");
+  }
+}
+
+std::string best_weights_path(const std::string& folder) {
+  return (fs::path(folder) / "best.safetensors").string();
+}
+
+models::InputConfig input_of(const data::TaskData& task) {
+  const data::DatasetInfo& info = task.train->info();
+  models::InputConfig input;
+  const bool values = task.reading == data::Reading::kValues ||
+                      (task.reading == data::Reading::kAsContent && info.content == data::Content::kValues);
+  input.vocabulary = values ? 0 : info.vocabulary;
+  input.max_length = task.max_length;
+  input.pairs = info.pairs;
+  input.classes = info.classes;
+  return input;
+}
+
+std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
+  const std::string path = best_weights_path(folder);
+  if (!fs::exists(path)) {
+    throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train --resume " +
+                    folder + " reach its first evaluation");
+  }
+  const safetensors::Reader file(path);
+  const auto found = file.metadata().find("cosformer.model");
+  if (found == file.metadata().end()) {
+    throw UserError("'" + path + "' does not tell its model ('cosformer.model' is missing from its metadata)");
+  }
+  auto model = std::make_shared<models::Classifier>(models::model_config_from_toml(found->second, path));
+  load_weights(path, *model);
+  model->eval();
+  return model;
+}
+
+}  // namespace cosformer::train

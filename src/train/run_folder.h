@@ -1,0 +1,61 @@
+// A run as a folder: what was asked for, what came out, and everything needed to go on.
+//
+//   config.toml         the effective settings
+//   checkpoints/        the last two (checkpoint.h)
+//   best.safetensors    the weights that did best on the validation part, the model's config in their metadata
+//   metrics.jsonl       losses and evaluations by step
+//   tensorboard/        the same for TensorBoard
+//   log.txt             what was printed
+//   result.json         the end: accuracy on the test part
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/file_descriptor.h"
+#include "data/task.h"
+#include "models/classifier.h"
+#include "train/train_config.h"
+
+namespace cosformer::train {
+
+struct RunConfig {
+  data::DataConfig data;
+  models::ModelConfig model;
+  TrainConfig train;
+};
+
+// All settings of a run, without what the data decide ("input.*").
+void add_settings(Settings& settings, RunConfig& config);
+
+// Throws UserError where settings do not go together.
+void require_possible(const RunConfig& config);
+
+std::string to_toml(const RunConfig& config);
+
+bool is_run(const std::string& folder);
+
+// Makes the folder and writes config.toml; a folder that holds something else than a run is refused.
+void create_run(const std::string& folder, const RunConfig& config);
+// Throws UserError when it is no run.
+RunConfig read_run(const std::string& folder);
+
+// One process at a time trains in a folder: the lock is held for the object's lifetime. Throws UserError when another
+// process holds it.
+class RunLock {
+ public:
+  explicit RunLock(const std::string& folder);
+
+ private:
+  FileDescriptor file_;
+};
+
+std::string best_weights_path(const std::string& folder);
+
+// What the data make of the model's input.
+models::InputConfig input_of(const data::TaskData& task);
+
+// The trained model of a run: its best weights so far. Throws UserError when there are none yet.
+std::shared_ptr<models::Classifier> load_trained(const std::string& folder);
+
+}  // namespace cosformer::train

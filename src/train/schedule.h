@@ -1,0 +1,25 @@
+// The learning rate as a function of the step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cosformer::train {
+
+std::vector<std::string> schedule_names();
+
+struct Schedule {
+  std::string kind;  // one of schedule_names()
+  double peak = 0, final = 0;
+  std::int64_t warmup = 0, steps = 0;
+
+  // Of step number `step`, counted from 1. All rise linearly over the warm-up. Then:
+  //   constant   the peak
+  //   linear     a line to `final` at the last step
+  //   cosine     half a cosine to `final` at the last step
+  //   rsqrt      peak · min(1, t/w) / √max(t, w), the Long Range Arena's: `peak` is its base, not its maximum
+  double at(std::int64_t step) const;
+};
+
+}  // namespace cosformer::train

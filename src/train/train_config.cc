@@ -1,0 +1,46 @@
+#include "train/train_config.h"
+
+#include "base/error.h"
+#include "train/schedule.h"
+
+namespace cosformer::train {
+
+void add_settings(Settings& s, TrainConfig& c) {
+  s.add("train.seed", c.seed, "of weights, order and dropout");
+  s.add("train.device", c.device, "auto takes a GPU where there is one", {"auto", "cpu", "cuda"});
+  s.add("train.precision", c.precision, "auto: bf16 on a GPU, else fp32", {"auto", "fp32", "bf16"});
+  s.add("train.steps", c.steps, "optimiser steps; 0: as many as the epochs need");
+  s.add("train.epochs", c.epochs, "passes over the training data, where steps is 0");
+  s.add("train.batch_size", c.batch_size, "examples in a batch at most; 0: no limit");
+  s.add("train.token_budget", c.token_budget, "tokens in a batch at most, padding included; 0: no limit");
+  s.add("train.accumulate", c.accumulate, "batches whose gradients make one step", 1);
+  s.add("train.fixed_width", c.fixed_width, "pad every batch to the greatest length");
+  s.add("train.flip", c.flip, "images: mirror half of the training images");
+  s.add("train.lr", c.lr, "peak learning rate");
+  s.add("train.final_lr", c.final_lr, "learning rate at the end of cosine and linear");
+  s.add("train.schedule", c.schedule, "how the learning rate goes on after the warm-up", schedule_names());
+  s.add("train.warmup_steps", c.warmup_steps, "steps of linear warm-up; 0: warmup_fraction of all");
+  s.add("train.warmup_fraction", c.warmup_fraction, "of all steps", 0, 1);
+  s.add("train.weight_decay", c.weight_decay, "AdamW's, of matrices and embeddings");
+  s.add("train.beta1", c.beta1, "AdamW's", 0, 0.999999);
+  s.add("train.beta2", c.beta2, "AdamW's", 0, 0.9999999);
+  s.add("train.adam_eps", c.adam_eps, "AdamW's", 1e-30);
+  s.add("train.clip", c.clip, "greatest norm of the gradient; 0: no limit");
+  s.add("train.label_smoothing", c.label_smoothing, "share of the target spread over all classes", 0, 0.999);
+  s.add("train.log_every", c.log_every, "steps between lines of metrics.jsonl", 1);
+  s.add("train.eval_every", c.eval_every, "steps between evaluations; 0: after each epoch");
+  s.add("train.eval_batch_size", c.eval_batch_size, "0: as in training");
+  s.add("train.checkpoint_every", c.checkpoint_every, "steps between checkpoints; 0: with each evaluation");
+  s.add("train.patience", c.patience, "evaluations without a better one before an early stop; 0: none");
+  s.add("train.graph", c.graph, "capture the step in a CUDA graph where shapes allow");
+}
+
+void require_possible(const TrainConfig& c) {
+  if (c.steps == 0 && c.epochs <= 0) throw UserError("settings: set train.steps or train.epochs above 0");
+  if (c.batch_size == 0 && c.token_budget == 0) {
+    throw UserError("settings: set train.batch_size or train.token_budget above 0");
+  }
+  if (c.final_lr > c.lr) throw UserError("settings: train.final_lr must not exceed train.lr");
+}
+
+}  // namespace cosformer::train

@@ -1,0 +1,41 @@
+// Training a run from its beginning, or from its last checkpoint, to its end.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/run_folder.h"
+
+namespace cosformer::train {
+
+// What somebody watching wants to know.
+struct Observer {
+  std::function<void(const std::string& line)> say;  // a line worth keeping
+  // After each step; `loss` is the latest that is known (it may be some steps old), NaN before the first.
+  std::function<void(const TrainState& state, double loss, double tokens_per_second)> step;
+};
+
+enum class Ending { kFinished, kStoppedEarly, kInterrupted };
+
+struct TrainResult {
+  Ending ending = Ending::kFinished;
+  TrainState state;
+  Evaluation valid, test;  // of the best weights, not when interrupted
+  double tokens_per_second = 0;
+  std::int64_t parameters = 0;
+};
+
+struct TrainRequest {
+  std::string run;                   // a folder made by create_run
+  RunConfig config;                  // as in that folder
+  std::optional<std::int64_t> from;  // go on from the checkpoint of this step; none: from the newest, if there is one
+};
+
+// Throws UserError (a damaged checkpoint), Failure (a full disk; a loss that is not finite). Whatever happens, the last
+// checkpoint that was written stays.
+TrainResult train(const TrainRequest& request, const data::TaskData& task, const Observer& observer);
+
+}  // namespace cosformer::train
