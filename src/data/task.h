@@ -38,6 +38,7 @@ struct DataConfig {
   std::int64_t split_seed = 0;           // which examples are held out
   bool lra_quirks = false;               // text: the test part is the validation part as well, as in LRA's code
   std::string retrieval_source = "aan";  // aan, same_article
+  std::int64_t passage_least = 0;        // same_article: bytes of the shortest passage; 0: a quarter of the longest
   std::int64_t image_size = 32;          // pathfinder
   std::int64_t generate_seed = 0;        // listops, pathfinder, same_article
   std::int64_t generate_train = 0, generate_valid = 0, generate_test = 0;  // 0: the task's own
