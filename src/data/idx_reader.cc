@@ -53,8 +53,9 @@ IdxFile read_idx(const std::string& path, std::size_t dimensions) {
 }  // namespace
 
 Loaded load_idx(const std::string& images_path, const std::string& labels_path, const IdxOptions& options) {
-  const IdxFile images = read_idx(images_path, 3), labels = read_idx(labels_path, 1);
-  if (images.shape[0] != labels.shape[0]) {
+  const bool labelled = !labels_path.empty();
+  const IdxFile images = read_idx(images_path, 3), labels = labelled ? read_idx(labels_path, 1) : IdxFile{};
+  if (labelled && images.shape[0] != labels.shape[0]) {
     refuse_file(labels_path, "it has " + std::to_string(labels.shape[0]) + " labels; expected " +
                                  std::to_string(images.shape[0]) + ", one for each image of '" + images_path + "'");
   }
@@ -71,14 +72,14 @@ Loaded load_idx(const std::string& images_path, const std::string& labels_path, 
   DatasetBuilder builder(ElementType::kU8);
   RowReporter reporter(options.rows);
   const auto pixels = static_cast<std::size_t>(height * width);
-  for (std::size_t i = 0; i < labels.data.size(); ++i) {
-    if (labels.data[i] >= classes.size()) {
+  for (std::size_t i = 0; i < images.shape[0]; ++i) {
+    if (labelled && labels.data[i] >= classes.size()) {
       reporter.bad(
           labels_path, "record", i + 1,
           "the label is " + std::to_string(labels.data[i]) + "; expected 0 to " + std::to_string(classes.size() - 1));
       continue;
     }
-    builder.add(images.data.subspan(i * pixels, pixels), labels.data[i]);
+    builder.add(images.data.subspan(i * pixels, pixels), labelled ? std::int32_t{labels.data[i]} : kNoLabel);
   }
   return reporter.finish(images_path, builder,
                          describe_images(options.name, static_cast<std::int64_t>(width),

@@ -18,7 +18,8 @@ struct CifarOptions {
 };
 Loaded load_cifar10(const std::vector<std::string>& paths, const CifarOptions& options = {});
 
-// A pair of IDX files, as of MNIST: u8 images (count x height x width) and u8 labels (count); gzip or not.
+// A pair of IDX files, as of MNIST: u8 images (count x height x width) and u8 labels (count); gzip or not. Without a
+// path of labels the images have none.
 struct IdxOptions {
   std::string name = "images";
   std::vector<std::string> classes;  // empty: "0", "1", ... up to the greatest label

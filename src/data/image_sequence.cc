@@ -25,20 +25,24 @@ void PngCollector::add(const std::string& path, std::int32_t label, bool empty_i
   try {
     const std::string bytes = read_content(path);
     if (bytes.empty() && empty_is_known) return reporter_.empty_image();
-    const GrayImage image = decode_png(bytes);
-    if (width_ == 0) {
-      width_ = image.width;
-      height_ = image.height;
-    }
-    if (image.width != width_ || image.height != height_) {
-      const auto size = [](std::int64_t w, std::int64_t h) { return std::to_string(w) + " x " + std::to_string(h); };
-      throw UserError("it has " + size(image.width, image.height) + " pixels; expected " + size(width_, height_) +
-                      " as the first image");
-    }
-    builder_.add(std::span<const std::uint8_t>(image.pixels), label);
+    add_bytes(bytes, label);
   } catch (const UserError& error) {
     reporter_.bad_file(path, error.what());
   }
+}
+
+void PngCollector::add_bytes(std::string_view bytes, std::int32_t label) {
+  const GrayImage image = decode_png(bytes);
+  if (width_ == 0) {
+    width_ = image.width;
+    height_ = image.height;
+  }
+  if (image.width != width_ || image.height != height_) {
+    const auto size = [](std::int64_t w, std::int64_t h) { return std::to_string(w) + " x " + std::to_string(h); };
+    throw UserError("it has " + size(image.width, image.height) + " pixels; expected " + size(width_, height_) +
+                    (size_given_ ? " as in training" : " as the first image"));
+  }
+  builder_.add(std::span<const std::uint8_t>(image.pixels), label);
 }
 
 }  // namespace cosformer::data

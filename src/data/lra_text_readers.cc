@@ -18,9 +18,11 @@ DatasetInfo describe(std::string name, std::vector<std::string> classes) {
   return info;
 }
 
-std::string_view checked_text(std::string_view text, const ImdbOptions& options) {
+std::string_view checked_text(std::string_view text, const ImdbOptions& options, RowReporter& reporter) {
   if (text.empty()) throw UserError("the text is empty; expected at least one character");
-  return options.max_length == 0 ? text : text.substr(0, options.max_length);
+  if (options.max_length == 0 || text.size() <= options.max_length) return text;
+  reporter.text_cut();
+  return text.substr(0, options.max_length);
 }
 
 // Calls `add_row(fields)` for each row; what it throws is the reason why the row is bad.
@@ -49,7 +51,8 @@ Loaded load_imdb_folder(const std::string& folder, ImdbPart part, const ImdbOpti
     for (const std::string& file : names_in_folder(class_folder, ".txt")) {
       const std::string path = class_folder + "/" + file;
       try {
-        builder.add(checked_text(read_content(path), options), label);
+        const std::string content = read_content(path);
+        builder.add(checked_text(content, options, reporter), label);
       } catch (const UserError& error) {
         reporter.bad_file(path, error.what());
       }
@@ -72,7 +75,7 @@ Loaded load_imdb_tsv(const std::string& path, const ImdbOptions& options) {
     if (!positive && label != "0" && label != "neg") {
       throw UserError("the label is " + excerpt(label) + "; expected 0, 1, neg or pos");
     }
-    builder.add(checked_text(fields.back(), options), positive ? 1 : 0);
+    builder.add(checked_text(fields.back(), options, reporter), positive ? 1 : 0);
   });
   return reporter.finish(path, builder, describe("imdb", {"neg", "pos"}));
 }
@@ -89,7 +92,8 @@ Loaded load_aan(const std::string& path, const ImdbOptions& options) {
     if (!cites && label != "0.0" && label != "0") {
       throw UserError("the label is " + excerpt(label) + "; expected 0.0 or 1.0");
     }
-    builder.add_pair(checked_text(fields[3], options), checked_text(fields[4], options), cites ? 1 : 0);
+    const std::string_view first = checked_text(fields[3], options, reporter);
+    builder.add_pair(first, checked_text(fields[4], options, reporter), cites ? 1 : 0);
   });
   return reporter.finish(path, builder, describe("aan", {"unrelated", "related"}));
 }

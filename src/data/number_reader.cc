@@ -18,6 +18,7 @@
 namespace cosformer::data {
 namespace {
 
+constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
 constexpr std::int32_t kGreatestToken = std::numeric_limits<std::int32_t>::max() - kFirstToken;
 
 // Without blanks around it: "1, 2" is a common way to write a row.
@@ -51,7 +52,7 @@ class NumberCollector {
 
   // Row by row, all or nothing; throws UserError with the reason alone.
   void add(const std::vector<std::string>& fields, std::size_t label_column, ClassLabels& labels) {
-    if (label_column >= fields.size() || fields.size() < 2) {
+    if (label_column != kAbsent && (label_column >= fields.size() || fields.size() < 2)) {
       throw UserError("it has " + std::to_string(fields.size()) + " columns; expected at least " +
                       std::to_string(std::max<std::size_t>(label_column + 1, 2)) + ", the label and a number");
     }
@@ -65,7 +66,8 @@ class NumberCollector {
         row_values_.push_back(checked_value(fields[i], i));
       }
     }
-    const std::int32_t label = labels.number_of(std::string(trimmed(fields[label_column])));
+    const std::int32_t label =
+        label_column == kAbsent ? kNoLabel : labels.number_of(std::string(trimmed(fields[label_column])));
     if (!row_tokens_.empty())
       greatest_ = std::max(greatest_, *std::max_element(row_tokens_.begin(), row_tokens_.end()));
     tokens_.insert(tokens_.end(), row_tokens_.begin(), row_tokens_.end());
@@ -129,11 +131,14 @@ class NumberCollector {
 }  // namespace
 
 Loaded load_numbers(const std::string& path, const NumberOptions& options) {
+  return parse_numbers(path, read_content(path), options);
+}
+
+Loaded parse_numbers(const std::string& path, std::string_view content, const NumberOptions& options) {
   if (options.vocabulary != 0 && options.vocabulary <= kFirstToken) {
     throw UserError("a vocabulary of " + std::to_string(options.vocabulary) +
                     " ids holds no token; expected at least " + std::to_string(kFirstToken + 1));
   }
-  const std::string content = read_content(path);
   DelimitedText rows(content, options.delimiter, Quoting::kRfc4180);
   RowReporter reporter(options.rows);
   ClassLabels labels(options.classes);
@@ -143,12 +148,14 @@ Loaded load_numbers(const std::string& path, const NumberOptions& options) {
     if (!rows.next(row)) refuse_file(path, "it is empty; expected a header and rows");
     header = row.fields;
   }
-  const std::size_t label_column = find_column(path, header, options.label_column);
+  const std::size_t label_column =
+      options.label_column.empty() ? kAbsent : find_column(path, header, options.label_column);
   NumberCollector collector(options);
   while (rows.next(row)) {
     try {
       if (!row.problem.empty()) throw UserError(row.problem);
       collector.add(row.fields, label_column, labels);
+      reporter.used_line(row.line);
     } catch (const UserError& error) {
       reporter.bad(path, "line", row.line, error.what());
     }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/row_report.h"
@@ -14,7 +15,8 @@ struct NumberOptions {
   // kTokens: whole numbers from 0 on, each the number of a symbol; kValues: real numbers.
   Content content = Content::kValues;
   char delimiter = ',';
-  std::string label_column = "1";    // by name or by number counted from 1; all other columns are the sequence
+  // By name or by number counted from 1; all other columns are the sequence. Empty: the rows have no label.
+  std::string label_column = "1";
   std::optional<bool> header;        // by default there is one when the column is given by name
   std::vector<std::string> classes;  // given: no other labels are accepted
   std::int64_t vocabulary = 0;       // of tokens, ids kept for padding included; 0: as the greatest token needs
@@ -22,5 +24,7 @@ struct NumberOptions {
 };
 // Tokens are stored in the narrowest type that holds them all.
 Loaded load_numbers(const std::string& path, const NumberOptions& options = {});
+// The same of what a file holds; `name` is for messages.
+Loaded parse_numbers(const std::string& name, std::string_view content, const NumberOptions& options = {});
 
 }  // namespace cosformer::data

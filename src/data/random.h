@@ -23,7 +23,9 @@ enum class RandomStream : std::uint64_t {
   kPathfinderLabel,
   kExampleOrder,
   kBatchOrder,
-  kSplit
+  kSplit,
+  kArticles,
+  kPassages
 };
 
 class Random {

@@ -21,6 +21,16 @@ std::string excerpt(std::string_view text) {
   return result + (text.size() > kQuotedLength ? "...'" : "'");
 }
 
+void LoadReport::add(const LoadReport& other) {
+  rows_used += other.rows_used;
+  rows_skipped += other.rows_skipped;
+  for (const std::string& reason : other.first_reasons) {
+    if (first_reasons.size() < kReasonsKept) first_reasons.push_back(reason);
+  }
+  empty_images += other.empty_images;
+  texts_cut += other.texts_cut;
+}
+
 void refuse_file(const std::string& path, const std::string& reason) {
   throw UserError("cannot read '" + path + "': " + reason);
 }
@@ -47,7 +57,7 @@ Loaded RowReporter::finish(const std::string& path, DatasetBuilder& builder, Dat
     refuse_file(path,
                 "it holds no usable row (" + std::to_string(report_.rows_skipped) + " were skipped" + first + ")");
   }
-  return {builder.finish(std::move(info)), std::move(report_)};
+  return {builder.finish(std::move(info)), std::move(report_), std::move(lines_)};
 }
 
 }  // namespace cosformer::data

@@ -20,11 +20,15 @@ struct LoadReport {
   std::uint64_t rows_skipped = 0;
   std::vector<std::string> first_reasons;  // of the first few skipped, in full
   std::uint64_t empty_images = 0;          // files without a byte, as the published Pathfinder folder has some
+  std::uint64_t texts_cut = 0;             // longer than was asked for
+
+  void add(const LoadReport& other);
 };
 
 struct Loaded {
   std::shared_ptr<const ArrayDataset> dataset;
   LoadReport report;
+  std::vector<std::uint64_t> lines;  // on which each example began; of tables only
 };
 
 // Text from a file made fit for a message: cut to a readable length, control characters replaced.
@@ -43,6 +47,9 @@ class RowReporter {
   // The same for an item that is a file of its own.
   void bad_file(const std::string& path, const std::string& reason);
   void empty_image() { ++report_.empty_images; }
+  void text_cut() { ++report_.texts_cut; }
+  // To be called for every example, or for none.
+  void used_line(std::uint64_t line) { lines_.push_back(line); }
 
   // Finishes the data set; throws UserError when not one row could be used.
   Loaded finish(const std::string& path, DatasetBuilder& builder, DatasetInfo info);
@@ -52,6 +59,7 @@ class RowReporter {
 
   RowPolicy policy_;
   LoadReport report_;
+  std::vector<std::uint64_t> lines_;
 };
 
 }  // namespace cosformer::data

@@ -18,6 +18,12 @@ DatasetPointer select_examples(DatasetPointer whole, std::vector<std::size_t> in
 // Examples begin <= index < end.
 DatasetPointer slice(DatasetPointer whole, std::size_t begin, std::size_t end);
 
+// Sequences of at most `max_length` elements, the rest of longer ones left out; the same data set when none is longer.
+DatasetPointer shorten(DatasetPointer whole, std::int64_t max_length);
+
+// `count` examples drawn by the seed, in the order of the whole; all when there are no more. count > 0.
+DatasetPointer sample(DatasetPointer whole, std::size_t count, std::uint64_t seed);
+
 struct HeldOut {
   DatasetPointer kept, held_out;
 };

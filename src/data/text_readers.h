@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/row_report.h"
@@ -25,12 +26,15 @@ struct TextOptions {
   std::string text_column = "text";
   std::string second_text_column;      // empty: one text a row
   std::string label_column = "label";  // empty: the rows have no label
+  bool label_optional = false;         // a table without that column, a row without that key: no label
   std::optional<bool> header;          // by default there is one when a column is given by name
   std::vector<std::string> classes;    // given: no other labels are accepted, and labels get these numbers
   std::size_t max_length = 0;          // bytes kept of each text; 0: all
   RowPolicy rows;
 };
 Loaded load_text(const std::string& path, const TextOptions& options = {});
+// The same of what a file holds; `name` is for messages, and for the format where that is not said.
+Loaded parse_text(const std::string& name, std::string_view content, const TextOptions& options = {});
 
 struct ImdbOptions {
   std::size_t max_length = 0;

@@ -1,5 +1,6 @@
 // load_text.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,8 @@ namespace cosformer::data {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
 
 TextFormat format_of(const std::string& path, TextFormat asked) {
   if (asked != TextFormat::kByName) return asked;
@@ -43,9 +46,11 @@ class TextCollector {
       const std::string first = text_from(extract(options_.text_column));
       const bool pair = !options_.second_text_column.empty();
       const std::string second = pair ? text_from(extract(options_.second_text_column)) : "";
-      const std::int32_t label =
-          options_.label_column.empty() ? kNoLabel : labels_.number_of(extract(options_.label_column));
-      builder_.add_pair(first, second, label);
+      const std::string label = options_.label_column.empty() ? "" : extract(options_.label_column);
+      const bool none = options_.label_column.empty() || (label.empty() && options_.label_optional);
+      const std::int32_t number = none ? kNoLabel : labels_.number_of(label);
+      builder_.add_pair(cut(first), cut(second), number);
+      reporter_.used_line(line);
     } catch (const UserError& error) {
       bad(line, error.what());
     }
@@ -62,10 +67,15 @@ class TextCollector {
   }
 
  private:
-  std::string text_from(std::string text) const {
+  static std::string text_from(std::string text) {
     if (text.empty()) throw UserError("the text is empty; expected at least one character");
-    if (options_.max_length != 0 && text.size() > options_.max_length) text.resize(options_.max_length);
     return text;
+  }
+
+  std::string_view cut(std::string_view text) {
+    if (options_.max_length == 0 || text.size() <= options_.max_length) return text;
+    reporter_.text_cut();
+    return text.substr(0, options_.max_length);
   }
 
   std::string path_;
@@ -91,7 +101,12 @@ void collect_table(const std::string& path, std::string_view content, TextFormat
     header = row.fields;
   }
   std::vector<std::pair<std::string, std::size_t>> places;
-  for (const std::string& column : columns) places.emplace_back(column, find_column(path, header, column));
+  for (const std::string& column : columns) {
+    const bool optional = options.label_optional && column == options.label_column;
+    const bool named = std::find(header.begin(), header.end(), column) != header.end();
+    const bool absent = optional && !named && (!header.empty() || !column_number(column));
+    places.emplace_back(column, absent ? kAbsent : find_column(path, header, column));
+  }
 
   while (rows.next(row)) {
     if (!row.problem.empty()) {
@@ -105,6 +120,8 @@ void collect_table(const std::string& path, std::string_view content, TextFormat
       }
       std::size_t place = 0;
       for (const auto& [name, index] : places) place = name == column ? index : place;
+      const bool optional = options.label_optional && column == options.label_column;
+      if (optional && place >= row.fields.size()) return std::string();  // kAbsent among them
       if (place >= row.fields.size()) {
         throw UserError("it has " + std::to_string(row.fields.size()) + " columns; expected at least " +
                         std::to_string(place + 1));
@@ -114,8 +131,9 @@ void collect_table(const std::string& path, std::string_view content, TextFormat
   }
 }
 
-std::string text_of_value(const Json& object, const std::string& key) {
+std::string text_of_value(const Json& object, const std::string& key, bool optional) {
   const auto found = object.find(key);
+  if (found == object.end() && optional) return "";
   if (found == object.end()) throw UserError("the object has no key " + excerpt(key));
   if (found->is_string()) return found->get<std::string>();
   if (found->is_number() || found->is_boolean()) return found->dump();
@@ -123,7 +141,7 @@ std::string text_of_value(const Json& object, const std::string& key) {
                   "; expected a text or a number");
 }
 
-void collect_json_lines(std::string_view content, TextCollector& collector) {
+void collect_json_lines(std::string_view content, const TextOptions& options, TextCollector& collector) {
   DelimitedText lines(content, '\n', Quoting::kNone);  // a line has one field: itself
   for (DelimitedText::Row row; lines.next(row);) {
     const std::string& line = row.fields.front();
@@ -135,19 +153,25 @@ void collect_json_lines(std::string_view content, TextCollector& collector) {
                                   : std::string("it is of type ") + object.type_name() + "; expected a JSON object");
       continue;
     }
-    collector.add(row.line, [&](const std::string& key) { return text_of_value(object, key); });
+    collector.add(row.line, [&](const std::string& key) {
+      return text_of_value(object, key, options.label_optional && key == options.label_column);
+    });
   }
 }
 
 }  // namespace
 
 Loaded load_text(const std::string& path, const TextOptions& options) {
+  format_of(path, options.format);  // before anything is read
+  return parse_text(path, read_content(path), options);
+}
+
+Loaded parse_text(const std::string& path, std::string_view content, const TextOptions& options) {
   if (options.text_column.empty()) throw UserError("no text column was given; expected its name or number");
   const TextFormat format = format_of(path, options.format);
-  const std::string content = read_content(path);
   TextCollector collector(path, options);
   if (format == TextFormat::kJsonl) {
-    collect_json_lines(content, collector);
+    collect_json_lines(content, options, collector);
   } else {
     collect_table(path, content, format, options, collector);
   }

@@ -1,0 +1,37 @@
+// What a trained model is asked about: files, folders or standard input, read as the model's task reads its data.
+//
+//   text_files, text     one text a line, or TSV, CSV or JSONL with the text's column
+//   text_pairs, retrieval  TSV, CSV or JSONL with both columns; of lines, two texts with a tab between them
+//   listops              one expression a line, with or without parentheses; its value is its label
+//   images               a PNG file, a folder of them, an IDX file, a CIFAR binary
+//   sequences            CSV rows, with the label's column where a header names it
+// Labels are kept where there are some, so that the accuracy can be told.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/row_report.h"
+#include "data/task.h"
+
+namespace cosformer::data {
+
+struct PredictionOptions {
+  std::string format =
+      "auto";  // of text: auto (by the file's name; lines where that says nothing), lines, tsv, csv, jsonl
+  bool skip_bad_rows = false;
+};
+
+struct PredictionInput {
+  DatasetPointer dataset;          // labels are kNoLabel where there were none
+  std::vector<std::string> names;  // of each example: its line's or record's number, or its file's name
+  bool labelled = false;           // every example has a label
+  LoadReport report;
+};
+
+// `config` and `info` are those of the training data: the classes, the size of images, the vocabulary and the greatest
+// length hold here as well. `path` is "-" for standard input. Throws UserError with the place and the reason.
+PredictionInput read_prediction_input(const std::string& path, const DataConfig& config, const DatasetInfo& info,
+                                      const PredictionOptions& options = {});
+
+}  // namespace cosformer::data

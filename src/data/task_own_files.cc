@@ -1,0 +1,123 @@
+// The user's own files as tasks: the training file decides classes and tokens, the others follow it.
+#include <filesystem>
+
+#include "base/error.h"
+#include "data/file_content.h"
+#include "data/image_readers.h"
+#include "data/number_reader.h"
+#include "data/task_parts.h"
+
+namespace cosformer::data {
+namespace {
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// Loads the training part, then the others that are named. `load(path, labels_path, train)` gets the training part once
+// there is one.
+template <typename Load>
+TaskParts load_parts(const DataConfig& config, Load&& load) {
+  TaskParts parts;
+  const std::string path = path_of(config);
+  if (!is_there(path)) refuse_missing(config, path);
+  parts.source = "'" + path + "'";
+  parts.train = parts.take(load(path, config.labels_path, nullptr));
+  const Dataset* train = parts.train.get();
+  if (!config.valid_path.empty()) {
+    parts.valid = parts.take(load(config.valid_path, config.valid_labels_path, train));
+  }
+  if (!config.test_path.empty()) parts.test = parts.take(load(config.test_path, config.test_labels_path, train));
+  return parts;
+}
+
+// The labels beside a file of images, by the names that MNIST uses.
+std::string labels_beside(const std::string& images) {
+  std::string labels = images;
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"images", "labels"}, {"idx3", "idx1"}}) {
+    const std::size_t slash = labels.rfind('/') == std::string::npos ? 0 : labels.rfind('/');
+    const std::size_t found = labels.find(from, slash);
+    if (found != std::string::npos) labels.replace(found, from.size(), to);
+  }
+  if (labels == images || !is_there(labels)) {
+    throw UserError("the labels of '" + images +
+                    "' are not known; expected data.labels_path (data.valid_labels_path, "
+                    "data.test_labels_path) or a file beside it with 'labels-idx1' for 'images-idx3' in its name");
+  }
+  return labels;
+}
+
+}  // namespace
+
+TaskParts open_text_files(const DataConfig& config, const Progress&) {
+  TextOptions options = text_options(config);
+  return load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {
+    if (train != nullptr) options.classes = train->info().classes;
+    return load_text(path, options);
+  });
+}
+
+TaskParts open_idx_images(const DataConfig& config, const Progress&) {
+  DataConfig files = config;
+  const std::string folder = path_of(config);
+  if (is_folder(folder)) {
+    const auto named = [&](const std::string& part) {
+      const std::string path = folder + "/" + part + "-images-idx3-ubyte";
+      return is_there(path) ? path : path + ".gz";
+    };
+    files.path = named("train");
+    if (!is_there(files.path)) refuse_missing(config, folder);
+    if (files.test_path.empty() && is_there(named("t10k"))) files.test_path = named("t10k");
+  }
+  IdxOptions options;
+  options.name = config.task;
+  options.rows.skip_bad_rows = config.skip_bad_rows;
+  return load_parts(files, [&](const std::string& path, const std::string& labels, const Dataset* train) {
+    if (train != nullptr) options.classes = train->info().classes;
+    return load_idx(path, labels.empty() ? labels_beside(path) : labels, options);
+  });
+}
+
+TaskParts open_png_images(const DataConfig& config, const Progress&) {
+  DataConfig folders = config;
+  const std::string root = path_of(config);
+  if (is_folder(root + "/train") && is_folder(root + "/test")) {
+    folders.path = root + "/train";
+    if (folders.test_path.empty()) folders.test_path = root + "/test";
+    for (const char* name : {"/valid", "/val"}) {
+      if (folders.valid_path.empty() && is_folder(root + name)) folders.valid_path = root + name;
+    }
+  }
+  PngFolderOptions options;
+  options.name = config.task;
+  options.rows.skip_bad_rows = config.skip_bad_rows;
+  return load_parts(folders, [&](const std::string& path, const std::string&, const Dataset* train) {
+    if (train != nullptr) options.classes = train->info().classes;
+    return load_png_folder(path, options);
+  });
+}
+
+TaskParts open_sequences(const DataConfig& config, const Progress&) {
+  NumberOptions options;
+  options.name = config.task;
+  options.content = config.task == "token_sequences" ? Content::kTokens : Content::kValues;
+  options.label_column = sequence_label_column(config);
+  options.header = header_of(config);
+  options.vocabulary = config.vocabulary;
+  options.rows.skip_bad_rows = config.skip_bad_rows;
+  return load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {
+    if (train != nullptr) {
+      options.classes = train->info().classes;
+      options.vocabulary = train->info().vocabulary;
+    }
+    return load_numbers(path, options);
+  });
+}
+
+}  // namespace cosformer::data
