@@ -14,16 +14,23 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-Progress::Progress(std::string what, long long total, std::string unit)
+Progress::Progress(std::string what, long long total, std::string unit, long long done)
     : what_(std::move(what)),
       unit_(std::move(unit)),
       total_(total),
+      done_(done),
+      done_before_(done),
       terminal_(isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       next_(start_ + std::chrono::seconds(2)) {}
 
 Progress::~Progress() {
+  clear();
+}
+
+void Progress::clear() {
   if (drawn_ && terminal_) std::fputs("\r\033[K", stderr);
+  drawn_ = false;
 }
 
 void Progress::advance(long long count) {
@@ -34,7 +41,7 @@ void Progress::advance(long long count) {
 void Progress::draw() {
   const auto now = Clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double rate = static_cast<double>(done_) / elapsed;
+  const double rate = static_cast<double>(done_ - done_before_) / elapsed;
   const double left = rate > 0 ? static_cast<double>(total_ - done_) / rate : 0;
   const std::string line = what_ + "  " + with_commas(done_) + "/" + with_commas(total_) + " " + unit_ + "  " +
                            significant(rate) + " " + unit_ + "/s  " + human_seconds(left) + " left" +

@@ -11,18 +11,21 @@ namespace cosformer {
 
 class Progress {
  public:
-  Progress(std::string what, long long total, std::string unit);
+  // `done` of the total were done before, at no cost of time.
+  Progress(std::string what, long long total, std::string unit, long long done = 0);
   ~Progress();  // clears the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void advance(long long count = 1);
+  // Removes the line until it is drawn again, so that others can write to the terminal.
+  void clear();
   void note(std::string text) { note_ = std::move(text); }  // shown behind the numbers
 
  private:
   void draw();
   std::string what_, unit_, note_;
-  long long total_, done_ = 0;
+  long long total_, done_, done_before_;
   bool terminal_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_, next_;

@@ -16,8 +16,14 @@ void add_info(CLI::App& app);
 void add_check(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_data(CLI::App& app);
+void add_train(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_predict(CLI::App& app);
 
 // Thrown by a command that did its work and found a failure to report: exit code 1 without a further message.
 struct Unsuccessful {};
+
+// Thrown by a command that was asked to stop (Ctrl-C) and has saved its work: exit code 130.
+struct Interrupted {};
 
 }  // namespace cosformer::cli

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "data/listops_generator.h"
 #include "data/listops_tsv.h"
 #include "data/pathfinder_generator.h"
@@ -24,17 +24,6 @@ struct Settings {
   bool tsv = false;
   long long preview = 0;
 };
-
-// Turns the generators' callback into a progress line.
-data::Progress shown(const std::string& what, const std::string& unit) {
-  const auto line = std::make_shared<std::unique_ptr<Progress>>();
-  const auto before = std::make_shared<std::uint64_t>(0);
-  return [=](std::uint64_t done, std::uint64_t total) {
-    if (!*line) *line = std::make_unique<Progress>(what, static_cast<long long>(total), unit);
-    (*line)->advance(static_cast<long long>(done - *before));
-    *before = done;
-  };
-}
 
 // What somebody wants to know before training on it: sizes, lengths, and what always answering the same would score.
 void print_summary(const std::string& folder, const data::Splits& splits) {
@@ -60,7 +49,8 @@ void print_summary(const std::string& folder, const data::Splits& splits) {
 }
 
 void make_listops(const Settings& s) {
-  const data::Splits splits = data::open_or_generate_listops(s.folder, s.listops, shown("listops", "expressions"));
+  const data::Splits splits =
+      data::open_or_generate_listops(s.folder, s.listops, progress_line("listops", "expressions"));
   print_summary(s.folder, splits);
   if (!s.tsv) return;
   for (const auto& [name, part] : {std::pair{"train", splits.train}, {"valid", splits.valid}, {"test", splits.test}}) {
@@ -77,7 +67,8 @@ void make_pathfinder(const Settings& s) {
   options.valid = s.pathfinder.valid;
   options.test = s.pathfinder.test;
   options.threads = s.pathfinder.threads;
-  const data::Splits splits = data::open_or_generate_pathfinder(s.folder, options, shown("pathfinder", "images"));
+  const data::Splits splits =
+      data::open_or_generate_pathfinder(s.folder, options, progress_line("pathfinder", "images"));
   print_summary(s.folder, splits);
   for (long long at = 0; at < std::min(s.preview, static_cast<long long>(splits.train->size())); ++at) {
     const data::Example example = splits.train->get(static_cast<std::size_t>(at));

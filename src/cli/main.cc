@@ -1,5 +1,5 @@
 // The program: finds the subcommand, runs it, and turns what went wrong into a message and an exit code.
-// 0: done; 1: it failed; 2: it was asked the wrong thing.
+// 0: done; 1: it failed; 2: it was asked the wrong thing; 130: it was interrupted and has saved its work.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +21,9 @@ namespace cosformer::cli {
 namespace {
 
 constexpr std::array kCommands{
+    Command{"train", "train a model, or go on with a run", add_train},
+    Command{"eval", "how good a trained model is, beside what trivial rules reach", add_eval},
+    Command{"predict", "what a trained model says about your inputs", add_predict},
     Command{"info", "what this build and this machine offer", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
@@ -99,6 +102,8 @@ int run(int argc, char** argv) {
     return parse_and_run(argc, argv);
   } catch (const Unsuccessful&) {
     return 1;
+  } catch (const Interrupted&) {
+    return 130;
   } catch (const UserError& error) {
     return report(error.what(), 2);
   } catch (const c10::ValueError& error) {

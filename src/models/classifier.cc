@@ -18,6 +18,7 @@ nn::BlockConfig block_config(const ModelConfig& c) {
   block.attention.shape.heads = c.heads;
   block.attention.shape.dim = c.head_dim > 0 ? c.head_dim : c.width / c.heads;
   block.attention.shape.max_length = c.input.max_length + (c.pooling == "cls" ? 1 : 0);
+  block.attention.shape.causal = c.causal;
   block.attention.bias = c.attention_bias;
   block.attention.rotary = c.positions == "rotary";
   block.feed_forward = c.feed_forward;

@@ -17,6 +17,7 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.positions", c.positions, "how positions are told", {"none", "sinusoidal", "learned", "rotary"});
   s.add("model.pooling", c.pooling, "what the classifier reads: the mean over tokens, or a token of its own",
         {"mean", "cls"});
+  s.add("model.causal", c.causal, "tokens see only those before them");
   s.add("model.pair_features", c.pair_features,
         "of two documents: both encodings, or also their difference and product", {"both", "interaction"});
   s.add("model.attention_bias", c.attention_bias, "biases in the attention's projections");
@@ -25,6 +26,9 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("input.vocabulary", c.input.vocabulary, "token ids are below it; 0: real values");
   s.add("input.max_length", c.input.max_length, "tokens", 1);
   s.add("input.pairs", c.input.pairs, "two documents");
+  s.add("input.image_width", c.input.image_width, "pixels");
+  s.add("input.image_height", c.input.image_height, "pixels");
+  s.add("input.value_scale", c.input.value_scale, "what stored values are multiplied with");
   s.add("input.classes", c.input.classes, "names");
 }
 
@@ -32,6 +36,10 @@ void require_possible(const ModelConfig& c) {
   if (c.head_dim == 0 && c.width % c.heads != 0) {
     throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
                     std::to_string(c.width) + " and " + std::to_string(c.heads) + " heads");
+  }
+  if (c.causal && c.pooling == "cls") {
+    throw UserError(
+        "settings: with model.causal the class token, which comes first, sees nothing; set model.pooling=mean");
   }
   if (c.input.classes.size() < 2) throw UserError("the data have fewer than two classes; there is nothing to learn");
   nn::require_possible(c.attention);

@@ -16,6 +16,8 @@ struct InputConfig {
   std::int64_t vocabulary = 0;  // of tokens; 0: the model reads real values, one per place
   std::int64_t max_length = 0;
   bool pairs = false;
+  std::int64_t image_width = 0, image_height = 0;  // of sequences that are images, row by row
+  double value_scale = 1;                          // of real values as they are stored
   std::vector<std::string> classes;
 };
 
@@ -28,6 +30,7 @@ struct ModelConfig {
   std::string activation = "gelu", norm = "layer", norm_place = "before";
   std::string positions = "learned";
   std::string pooling = "mean";
+  bool causal = false;
   std::string pair_features = "both";
   bool attention_bias = false;
   double dropout = 0.1;

@@ -88,6 +88,9 @@ models::InputConfig input_of(const data::TaskData& task) {
   input.vocabulary = values ? 0 : info.vocabulary;
   input.max_length = task.max_length;
   input.pairs = info.pairs;
+  input.image_width = info.width;
+  input.image_height = info.height;
+  input.value_scale = info.value_scale;
   input.classes = info.classes;
   return input;
 }

@@ -71,11 +71,11 @@ EventFile::EventFile(const std::string& folder, std::int64_t step) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   // Two processes of one run may start within a second; readers sort by name.
-  const auto stamp = std::chrono::duration_cast<std::chrono::milliseconds>(
-                         std::chrono::system_clock::now().time_since_epoch())
-                         .count();
-  path_ = (std::filesystem::path(folder) / ("events.out.tfevents." + std::to_string(stamp / 1000) + "." +
-                                            std::to_string(stamp % 1000) + ".cosformer"))
+  const auto stamp =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  path_ = (std::filesystem::path(folder) /
+           ("events.out.tfevents." + std::to_string(stamp / 1000) + "." + std::to_string(stamp % 1000) + ".cosformer"))
               .string();
   file_.open(path_, std::ios::binary | std::ios::trunc);
   if (!file_) throw file_failure("write", path_, errno);

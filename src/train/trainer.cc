@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "cosformer/weights.h"
 #include "data/batch_stream.h"
+#include "train/batching.h"
 #include "train/interrupt.h"
 #include "train/metrics_log.h"
 #include "train/precision.h"
@@ -32,19 +33,6 @@ std::int64_t tokens_of(const data::Batch& batch) {
   for (const std::int32_t length : batch.first.lengths) count += length;
   for (const std::int32_t length : batch.second.lengths) count += length;
   return count;
-}
-
-data::BatchOptions batch_options(const RunConfig& config, const data::TaskData& task) {
-  data::BatchOptions o;
-  o.batch_size = static_cast<std::size_t>(config.train.batch_size);
-  o.token_budget = config.train.token_budget;
-  o.max_length = task.max_length;
-  o.width_multiple = 16;
-  if (config.train.fixed_width) o.fixed_width = task.max_length;
-  // Where all lengths are equal the rows need no room beside them.
-  if (o.width_multiple > 1 && task.max_length % o.width_multiple != 0) o.width_multiple = 1;
-  o.reading = task.reading;
-  return o;
 }
 
 std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const data::TaskData& task, at::Device device) {
@@ -70,7 +58,6 @@ class Training {
         observer_(observer),
         device_(device_of(config_.train)),
         bfloat16_(uses_bfloat16(config_.train, device_)),
-        batches_(batch_options(config_, task)),
         model_(make_model(config_, task, device_)),
         parameters_(*model_),
         optimizer_(parameters_, config_.train),
@@ -96,7 +83,7 @@ class Training {
   void one_step(data::BatchStream& stream, MetricsLog& metrics);
   void settle();
   void log(MetricsLog& metrics);
-  bool evaluate_and_keep_best(MetricsLog& metrics);
+  void evaluate_and_keep_best(MetricsLog& metrics);
   void checkpoint();
   TrainResult finish(Ending ending);
 
@@ -111,7 +98,6 @@ class Training {
   const Observer& observer_;
   at::Device device_;
   bool bfloat16_;
-  data::BatchOptions batches_;
   std::shared_ptr<models::Classifier> model_;
   FlatParameters parameters_;
   AdamW optimizer_;
@@ -128,11 +114,7 @@ class Training {
 };
 
 Evaluation Training::evaluate_on(const data::DatasetPointer& part) {
-  EvaluationOptions options{device_, bfloat16_, batches_};
-  if (config_.train.eval_batch_size > 0) {
-    options.batches.batch_size = static_cast<std::size_t>(config_.train.eval_batch_size);
-  }
-  return evaluate(*model_, part, options);
+  return evaluate(*model_, part, evaluation_options(config_.train, model_->config().input, device_));
 }
 
 // Brings the losses to the host, which waits for the device, and looks at them.
@@ -204,8 +186,7 @@ void Training::log(MetricsLog& metrics) {
   tokens_at_log_ = state_.tokens;
 }
 
-// Whether training should go on.
-bool Training::evaluate_and_keep_best(MetricsLog& metrics) {
+void Training::evaluate_and_keep_best(MetricsLog& metrics) {
   settle();
   const auto begin = Clock::now();
   const Evaluation valid = evaluate_on(task_.valid);
@@ -225,7 +206,6 @@ bool Training::evaluate_and_keep_best(MetricsLog& metrics) {
     ++state_.evaluations_since_best;
   }
   log_begin_ += Clock::now() - begin;  // the rate of training is not that of evaluating
-  return config_.train.patience == 0 || state_.evaluations_since_best < config_.train.patience;
 }
 
 void Training::checkpoint() {
@@ -271,9 +251,11 @@ TrainResult Training::finish(Ending ending) {
 }
 
 TrainResult Training::run() {
-  data::BatchStream stream(task_.train, batches_, static_cast<std::uint64_t>(config_.train.seed), state_.position);
+  data::BatchStream stream(task_.train, batch_options(config_.train, model_->config().input),
+                           static_cast<std::uint64_t>(config_.train.seed), state_.position);
   if (state_.total_steps == 0) {
-    const double an_epoch = static_cast<double>(stream.batches_in_first_epoch()) / static_cast<double>(config_.train.accumulate);
+    const double an_epoch =
+        static_cast<double>(stream.batches_in_first_epoch()) / static_cast<double>(config_.train.accumulate);
     state_.total_steps = config_.train.steps > 0
                              ? config_.train.steps
                              : std::max<std::int64_t>(1, std::llround(std::ceil(an_epoch * config_.train.epochs)));
@@ -292,21 +274,22 @@ TrainResult Training::run() {
                 " parameters, " + with_commas(state_.total_steps) + " steps on " + device_.str() +
                 (bfloat16_ ? " in bfloat16" : " in float32"));
   log_begin_ = Clock::now();
-  while (state_.step < state_.total_steps) {
+  const auto out_of_patience = [this] {
+    return config_.train.patience > 0 && state_.evaluations_since_best >= config_.train.patience;
+  };
+  if (out_of_patience()) ending = Ending::kStoppedEarly;  // a run that had ended is asked to go on
+  while (state_.step < state_.total_steps && ending == Ending::kFinished) {
     one_step(stream, metrics);
     const bool last = state_.step == state_.total_steps;
     const std::int64_t eval_every = config_.train.eval_every, checkpoint_every = config_.train.checkpoint_every;
     const bool evaluates = last || (eval_every > 0 ? state_.step % eval_every == 0 : epoch_ended_);
-    const bool goes_on = !evaluates || evaluate_and_keep_best(metrics);
-    if (last || !goes_on || (checkpoint_every > 0 ? state_.step % checkpoint_every == 0 : evaluates)) checkpoint();
-    if (!goes_on) {
-      ending = Ending::kStoppedEarly;
-      break;
-    }
-    if (!last && InterruptScope::requested()) {
+    if (evaluates) evaluate_and_keep_best(metrics);
+    if (evaluates && !last && out_of_patience()) ending = Ending::kStoppedEarly;
+    if (last || ending != Ending::kFinished || (checkpoint_every > 0 ? state_.step % checkpoint_every == 0 : evaluates))
+      checkpoint();
+    if (!last && ending == Ending::kFinished && InterruptScope::requested()) {
       checkpoint();
       ending = Ending::kInterrupted;
-      break;
     }
   }
   return finish(ending);

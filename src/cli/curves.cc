@@ -1,0 +1,80 @@
+#include "cli/curves.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace cosformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Curves {
+  std::string loss, valid_loss, valid_accuracy;  // gnuplot's inline data: "step value" lines
+  bool empty() const { return loss.empty() || valid_accuracy.empty(); }
+};
+
+Curves read_curves(const std::string& path) {
+  Curves curves;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("step")) continue;
+    const auto add = [&](std::string& text, const char* name, double factor) {
+      if (!entry.contains(name) || !entry[name].is_number()) return;
+      std::ostringstream point;
+      point << entry["step"].get<long long>() << ' ' << factor * entry[name].get<double>() << '\n';
+      text += point.str();
+    };
+    add(curves.loss, "loss", 1);
+    add(curves.valid_loss, "valid_loss", 1);
+    add(curves.valid_accuracy, "valid_accuracy", 100);
+  }
+  return curves;
+}
+
+// A name as gnuplot's single-quoted text.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
+  return result + "'";
+}
+
+std::string script(const Curves& curves, const std::string& name, const std::string& terminal,
+                   const std::string& output) {
+  std::string text = "$loss << EOD\n" + curves.loss + "EOD\n$valid_loss << EOD\n" + curves.valid_loss +
+                     "EOD\n$valid_accuracy << EOD\n" + curves.valid_accuracy + "EOD\n";
+  text += "set terminal " + terminal + "\nset output " + quoted(output) + "\n";
+  text += "set multiplot layout 1,2 title " + quoted(name) + " noenhanced\n";
+  text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset xlabel 'step'\nset format x '%.0s%c'\n";
+  text += "set ylabel 'loss'\nset key top right\n";
+  text +=
+      "plot $loss with lines lw 1.5 lc rgb '#4878a8' title 'training', "
+      "$valid_loss with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
+  text += "set ylabel 'accuracy, %'\nset key bottom right\n";
+  text += "plot $valid_accuracy with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
+  return text + "unset multiplot\nunset output\n";
+}
+
+}  // namespace
+
+std::string draw_curves(const std::string& run) {
+  const Curves curves = read_curves((fs::path(run) / "metrics.jsonl").string());
+  if (curves.empty()) return "no curves drawn: metrics.jsonl has too few lines yet";
+  const std::string name = fs::path(run).lexically_normal().filename().string();
+  const std::string svg = (fs::path(run) / "curves.svg").string(), png = (fs::path(run) / "curves.png").string();
+  std::FILE* gnuplot = ::popen("gnuplot 2> /dev/null", "w");
+  if (gnuplot == nullptr) return "no curves drawn: cannot start gnuplot";
+  const std::string text = script(curves, name, "svg size 1000,400 background 'white'", svg) +
+                           script(curves, name, "pngcairo size 1000,400 background 'white'", png);
+  std::fwrite(text.data(), 1, text.size(), gnuplot);
+  if (::pclose(gnuplot) != 0) return "no curves drawn: is gnuplot installed? (Debian package gnuplot-nox)";
+  return "curves: " + svg + " and .png";
+}
+
+}  // namespace cosformer::cli

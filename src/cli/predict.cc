@@ -1,0 +1,137 @@
+// `cosformer predict`: labels with probabilities for the user's inputs.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/table.h"
+#include "cli/command.h"
+#include "cli/progress_line.h"
+#include "cli/terminal_image.h"
+#include "data/prediction_input.h"
+#include "train/batching.h"
+#include "train/precision.h"
+
+namespace cosformer::cli {
+namespace {
+
+struct Options {
+  std::string run, input, format = "auto", output = "tsv", device = "auto";
+  long long top = 1, first = 0;
+  bool skip_bad_rows = false, draw = false;
+};
+
+data::DatasetInfo info_of(const models::InputConfig& input, const std::string& task) {
+  data::DatasetInfo info;
+  info.name = task;
+  info.content = input.vocabulary > 0 && input.image_width == 0 ? data::Content::kTokens : data::Content::kValues;
+  info.vocabulary = input.image_width > 0 ? data::kByteVocabulary : input.vocabulary;
+  info.value_scale = static_cast<float>(input.value_scale);
+  info.pairs = input.pairs;
+  info.width = input.image_width;
+  info.height = input.image_height;
+  info.classes = input.classes;
+  info.max_length = input.max_length;
+  return info;
+}
+
+// Numbers of classes, the likeliest first.
+std::vector<std::size_t> ranked(const std::vector<float>& probabilities) {
+  std::vector<std::size_t> order(probabilities.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return probabilities[a] > probabilities[b]; });
+  return order;
+}
+
+void print_tsv(const std::string& name, const std::vector<std::size_t>& order, const std::vector<float>& probabilities,
+               const std::vector<std::string>& classes, std::size_t top) {
+  std::printf("%s", name.c_str());
+  for (std::size_t rank = 0; rank < top; ++rank) {
+    std::printf("\t%s\t%.4f", classes[order[rank]].c_str(), static_cast<double>(probabilities[order[rank]]));
+  }
+  std::printf("\n");
+}
+
+void print_json(const std::string& name, const std::vector<std::size_t>& order, const std::vector<float>& probabilities,
+                const std::vector<std::string>& classes) {
+  nlohmann::ordered_json json{{"input", name},
+                              {"label", classes[order.front()]},
+                              {"probability", probabilities[order.front()]},
+                              {"probabilities", nlohmann::ordered_json::object()}};
+  for (const std::size_t at : order) json["probabilities"][classes[at]] = probabilities[at];
+  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void run_predict(const Options& o) {
+  train::RunConfig config = train::read_run(o.run);
+  const std::shared_ptr<models::Classifier> model = train::load_trained(o.run);
+  const models::InputConfig& trained = model->config().input;
+  config.train.device = o.device;
+  data::PredictionInput input = data::read_prediction_input(o.input, config.data, info_of(trained, config.data.task),
+                                                            {o.format, o.skip_bad_rows});
+  if (o.first > 0 && static_cast<std::size_t>(o.first) < input.dataset->size()) {
+    input.dataset = data::slice(input.dataset, 0, static_cast<std::size_t>(o.first));
+  }
+  const at::Device device = train::device_of(config.train);
+  model->to(device);
+  const std::vector<std::vector<float>> all =
+      train::predict(*model, input.dataset, train::evaluation_options(config.train, trained, device),
+                     progress_line("predict", "examples", input.dataset->size()));
+  std::size_t right = 0;
+  const std::size_t top = std::min(static_cast<std::size_t>(o.top), trained.classes.size());
+  if (o.output == "tsv") std::printf("input\tlabel\tprobability\n");
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    const std::vector<std::size_t> order = ranked(all[at]);
+    if (o.draw && trained.image_width > 0) {
+      std::printf("%s",
+                  terminal_image(input.dataset->get(at).first, trained.image_width, trained.image_height).c_str());
+    }
+    if (o.output == "tsv") {
+      print_tsv(input.names[at], order, all[at], trained.classes, top);
+    } else {
+      print_json(input.names[at], order, all[at], trained.classes);
+    }
+    if (input.labelled && input.dataset->label(at) == static_cast<std::int32_t>(order.front())) ++right;
+  }
+  if (input.report.rows_skipped > 0) {
+    std::fprintf(stderr, "skipped %s bad rows; the first: %s\n",
+                 with_commas(static_cast<long long>(input.report.rows_skipped)).c_str(),
+                 input.report.first_reasons.empty() ? "" : input.report.first_reasons.front().c_str());
+  }
+  if (input.labelled) {
+    std::fprintf(stderr, "%zu of %zu right\n", right, all.size());
+  }
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  app.add_option("RUN", o->run, "folder of a run")->required();
+  app.add_option("--input", o->input, "a file (or folder of images), or - for standard input")->required();
+  app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
+  app.add_option("--output", o->output, "tsv or jsonl")->check(CLI::IsMember({"tsv", "jsonl"}))->capture_default_str();
+  app.add_option("--top", o->top, "how many labels of each input, in TSV")
+      ->check(CLI::Range(1LL, 1000000LL))
+      ->capture_default_str();
+  app.add_option("--first", o->first, "only so many inputs");
+  app.add_flag("--draw", o->draw, "images: draw them in the terminal");
+  app.add_option("--device", o->device, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_flag("--skip-bad-rows", o->skip_bad_rows, "count them instead of stopping");
+  app.footer(
+      "Reads what the run's task reads: texts one a line (or TSV, CSV, JSONL with the columns of the training data),\n"
+      "ListOps expressions one a line, PNG files or folders, IDX files, CIFAR binaries, CSV rows. Labels that come\n"
+      "along are compared.\n\n"
+      "examples:\n"
+      "  echo '[MAX 2 9 [MIN 4 7 ] 0 ]' | cosformer predict runs/listops-cosformer-0 --input -\n"
+      "  cosformer predict runs/mine --input new.tsv --output jsonl");
+  app.callback([o] { run_predict(*o); });
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,189 @@
+// `cosformer train`: a run from settings, or the continuation of one.
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/command.h"
+#include "cli/curves.h"
+#include "cli/progress_line.h"
+#include "cli/run_report.h"
+#include "train/trainer.h"
+
+namespace cosformer::cli {
+namespace {
+
+struct Options {
+  std::string config, out, resume;
+  std::vector<std::string> assignments;
+  std::string task, attention, data_path, device;
+  long long seed = 0, steps = 0, from = -1;
+  bool list_settings = false;
+};
+
+void print_settings() {
+  train::RunConfig config;
+  Settings settings;
+  train::add_settings(settings, config);
+  Table table({"setting", "default", "meaning"});
+  for (const Settings::Description& d : settings.descriptions()) table.add({d.key, d.value, d.help});
+  std::printf("%s", table.text().c_str());
+}
+
+// Defaults, then the file, then assignments and flags; then what the attention's name implies.
+train::RunConfig config_from(const Options& o) {
+  train::RunConfig config;
+  Settings settings;
+  train::add_settings(settings, config);
+  if (!o.config.empty()) settings.read_toml_file(o.config);
+  for (const std::string& assignment : o.assignments) settings.assign(assignment);
+  if (!o.task.empty()) settings.set("data.task", o.task, "--task");
+  if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");
+  if (!o.attention.empty()) settings.set("model.attention", o.attention, "--attention");
+  if (!o.device.empty()) settings.set("train.device", o.device, "--device");
+  if (o.seed != 0) settings.set("train.seed", std::to_string(o.seed), "--seed");
+  if (o.steps != 0) settings.set("train.steps", std::to_string(o.steps), "--steps");
+  nn::apply_preset(config.model.attention, settings);
+  train::require_possible(config);
+  return config;
+}
+
+std::string default_folder(const train::RunConfig& config) {
+  return "runs/" + config.data.task + "-" + config.model.attention.name + "-" + std::to_string(config.train.seed);
+}
+
+// The first setting in which two runs differ, for a message.
+std::string first_difference(const train::RunConfig& a, const train::RunConfig& b) {
+  train::RunConfig left = a, right = b;
+  Settings left_settings, right_settings;
+  train::add_settings(left_settings, left);
+  train::add_settings(right_settings, right);
+  const auto x = left_settings.descriptions(), y = right_settings.descriptions();
+  for (std::size_t at = 0; at < x.size(); ++at) {
+    if (x[at].value != y[at].value) return x[at].key + " = " + x[at].value + " there, " + y[at].value + " now";
+  }
+  return "";
+}
+
+// Lines go to the terminal and, with the time, to RUN/log.txt.
+class RunLog {
+ public:
+  explicit RunLog(const std::string& run) : file_(std::filesystem::path(run) / "log.txt", std::ios::app) {}
+  void write(const std::string& line) {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    std::array<char, 32> stamp{};
+    std::strftime(stamp.data(), stamp.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
+    file_ << stamp.data() << line << std::endl;
+    std::printf("%s\n", line.c_str());
+  }
+
+ private:
+  std::ofstream file_;
+};
+
+train::TrainRequest request_from(const Options& o) {
+  train::TrainRequest request;
+  if (o.from >= 0) request.from = o.from;
+  if (!o.resume.empty()) {
+    if (!o.config.empty() || !o.assignments.empty() || !o.task.empty() || !o.attention.empty() || !o.out.empty() ||
+        !o.data_path.empty() || !o.device.empty() || o.seed != 0 || o.steps != 0) {
+      throw UserError("--resume goes on with the settings of the run; it takes no others (except --from)");
+    }
+    request.run = o.resume;
+    request.config = train::read_run(o.resume);
+    return request;
+  }
+  request.config = config_from(o);
+  request.run = o.out.empty() ? default_folder(request.config) : o.out;
+  if (train::is_run(request.run)) {
+    const std::string difference = first_difference(train::read_run(request.run), request.config);
+    if (!difference.empty()) {
+      throw UserError("'" + request.run + "' is a run with other settings (" + difference +
+                      "); choose another folder with --out, or go on with it: cosformer train --resume " + request.run);
+    }
+  }
+  return request;
+}
+
+void run_training(const Options& o) {
+  if (o.list_settings) {
+    print_settings();
+    return;
+  }
+  const train::TrainRequest request = request_from(o);
+  const data::TaskData task = data::open_task(request.config.data, progress_line(request.config.data.task, "examples"));
+  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
+  RunLog log(request.run);
+  log.write(task.description);
+  for (const std::string& note : task.notes) log.write("note: " + note);
+  log.write("run folder: " + request.run);
+
+  std::unique_ptr<Progress> line;
+  train::Observer observer;
+  observer.say = [&](const std::string& text) {
+    if (line) line->clear();
+    log.write(text);
+  };
+  observer.step = [&](const train::TrainState& state, double loss, double rate) {
+    if (!line) line = std::make_unique<Progress>("train", state.total_steps, "steps", state.step - 1);
+    std::string note = std::isnan(loss) ? "" : "loss " + significant(loss, 4);
+    if (state.best_accuracy >= 0) note += "  best accuracy " + significant(100 * state.best_accuracy, 4) + "%";
+    if (rate > 0) note += "  " + with_commas(std::llround(rate)) + " tokens/s";
+    line->note(note);
+    line->advance();
+  };
+  const train::TrainResult result = train::train(request, task, observer);
+  line.reset();
+  if (result.ending == train::Ending::kInterrupted) {
+    log.write("stopped at step " + with_commas(result.state.step) + "; go on with: cosformer train --resume " +
+              request.run);
+    throw Interrupted{};
+  }
+  if (result.ending == train::Ending::kStoppedEarly) log.write("stopped early: no better evaluation for a while");
+  log.write("trained " + with_commas(result.state.step) + " steps in " + human_seconds(result.state.seconds) + ", " +
+            with_commas(std::llround(result.tokens_per_second)) + " tokens/s evaluations included");
+  log.write(draw_curves(request.run));
+  std::printf("\n%s", accuracy_table(request.config, result.test, task).c_str());
+  std::printf("\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n", request.run.c_str(),
+              request.run.c_str());
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  app.add_option("--task", o->task,
+                 "what to learn: listops, text, retrieval, image, pathfinder, fashion_mnist, or "
+                 "your own files: text_files, text_pairs, idx_images, png_images, token_sequences, "
+                 "value_sequences");
+  app.add_option("--data", o->data_path, "file or folder of the data");
+  app.add_option("--attention", o->attention, "cosformer (the paper's), cosformer_plus, softmax, linear");
+  app.add_option("--config", o->config, "settings from a TOML file; configs/ has some");
+  app.add_option("--set", o->assignments, "KEY=VALUE, a single setting; may be repeated")->allow_extra_args(false);
+  app.add_option("--out", o->out, "folder of the run; by default runs/TASK-ATTENTION-SEED");
+  app.add_option("--resume", o->resume, "go on with this run from its last checkpoint");
+  app.add_option("--from", o->from, "with --resume: go on from the checkpoint of this step");
+  app.add_option("--steps", o->steps, "optimiser steps");
+  app.add_option("--seed", o->seed, "of weights, order and dropout");
+  app.add_option("--device", o->device, "auto, cpu or cuda");
+  app.add_flag("--settings", o->list_settings, "list every setting with its default and meaning");
+  app.footer(
+      "Settings come from the defaults, then --config, then --set and the other flags. The run's folder gets the\n"
+      "effective settings, checkpoints, the best weights, metrics.jsonl, TensorBoard files and a log. A run that was\n"
+      "interrupted or killed goes on when the same command (or --resume RUN) is given again, exactly as if it had not\n"
+      "stopped. Ctrl-C saves first and exits with code 130.\n\n"
+      "examples:\n"
+      "  cosformer train --task fashion_mnist --attention cosformer\n"
+      "  cosformer train --config configs/lra/listops-fast.toml --data data/listops\n"
+      "  cosformer train --task text_files --data reviews.tsv --set data.text_column=review --set train.epochs=3");
+  app.callback([o] { run_training(*o); });
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,14 @@
+// How a run's settings cut data into batches, for training, evaluation and prediction alike.
+#pragma once
+
+#include "data/epoch_plan.h"
+#include "train/evaluate.h"
+#include "train/run_folder.h"
+
+namespace cosformer::train {
+
+data::BatchOptions batch_options(const TrainConfig& config, const models::InputConfig& input);
+
+EvaluationOptions evaluation_options(const TrainConfig& config, const models::InputConfig& input, at::Device device);
+
+}  // namespace cosformer::train

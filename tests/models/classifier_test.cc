@@ -1,0 +1,104 @@
+// Classifiers in all their forms: they build from a stored config, padding does not matter, every weight is trained.
+#include "models/classifier.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace cosformer::models {
+namespace {
+
+ModelConfig small_config(const std::vector<std::string>& assignments = {}) {
+  ModelConfig config;
+  config.layers = 2;
+  config.width = 16;
+  config.heads = 2;
+  config.feed_forward = 24;
+  config.dropout = 0;
+  config.input = {20, 33, false, 0, 0, 1, {"a", "b", "c"}};
+  Settings settings;
+  add_settings(settings, config, true);
+  for (const std::string& assignment : assignments) settings.assign(assignment);
+  nn::apply_preset(config.attention, settings);
+  return config;
+}
+
+Sequences tokens(std::int64_t batch, std::int64_t time) {
+  return {at::randint(2, 20, {batch, time}, at::kInt), {}};
+}
+
+const std::vector<std::vector<std::string>>& variants() {
+  static const std::vector<std::vector<std::string>> all{
+      {"model.attention=cosformer"},
+      {"model.attention=cosformer_plus", "model.causal=true"},
+      {"model.attention=cosformer_plus"},
+      {"model.attention=softmax", "model.positions=rotary"},
+      {"model.attention=linear", "model.positions=sinusoidal", "model.pooling=cls"},
+      {"model.attention=cosformer", "model.pooling=cls", "model.norm=rms", "model.activation=gated"},
+      {"model.attention=cosformer_plus", "attention.head_norm=true", "attention.theta_spread=true",
+       "model.norm_place=after", "model.activation=relu", "model.positions=none", "model.attention_bias=true",
+       "model.head_dim=5"},
+  };
+  return all;
+}
+
+TEST(Classifier, PaddingChangesNothing) {
+  for (const auto& variant : variants()) {
+    SCOPED_TRACE(testing::PrintToString(variant));
+    at::manual_seed(5);
+    Classifier model(small_config(variant));
+    model.eval();
+    Sequences padded = tokens(2, 33);
+    padded.mask = at::ones({2, 33}, at::kBool);
+    padded.mask[1].narrow(0, 21, 12).fill_(false);
+    const at::Tensor together = model.forward(padded);
+    const at::Tensor alone = model.forward({padded.content.narrow(0, 1, 1).narrow(1, 0, 21).contiguous(), {}});
+    EXPECT_LT((together[1] - alone[0]).abs().max().item<double>(), 1e-5);
+  }
+}
+
+TEST(Classifier, EveryWeightGetsAGradient) {
+  for (const auto& variant : variants()) {
+    SCOPED_TRACE(testing::PrintToString(variant));
+    at::manual_seed(6);
+    Classifier model(small_config(variant));
+    const at::Tensor loss = at::cross_entropy_loss(model.forward(tokens(4, 33)), at::tensor({0, 1, 2, 1}, at::kLong));
+    loss.backward();
+    for (const auto& item : model.named_parameters()) {
+      ASSERT_TRUE(item.value().grad().defined()) << item.key();
+      EXPECT_GT(item.value().grad().abs().sum().item<double>(), 0) << item.key();
+    }
+  }
+}
+
+TEST(Classifier, ReadsValuesAndPairs) {
+  Classifier values(small_config({"input.vocabulary=0"}));
+  EXPECT_EQ(values.forward({at::rand({3, 30}), {}}).sizes(), at::IntArrayRef({3, 3}));
+  for (const char* features : {"both", "interaction"}) {
+    Classifier pairs(small_config({"input.pairs=true", std::string("model.pair_features=") + features}));
+    pairs.eval();
+    const Sequences a = tokens(2, 33), b = tokens(2, 17);
+    const at::Tensor forth = pairs.forward(a, b), back = pairs.forward(b, a);
+    EXPECT_EQ(forth.sizes(), at::IntArrayRef({2, 3}));
+    EXPECT_FALSE(at::allclose(forth, back));
+  }
+}
+
+TEST(ModelConfig, ReadsBackFromWhatIsStored) {
+  for (const auto& variant : variants()) {
+    const ModelConfig config = small_config(variant);
+    EXPECT_EQ(to_toml(model_config_from_toml(to_toml(config), "stored")), to_toml(config));
+  }
+}
+
+TEST(ModelConfig, RefusesWhatCannotBeBuilt) {
+  EXPECT_THROW(Classifier(small_config({"model.heads=3"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.causal=true", "model.pooling=cls"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"input.classes=a"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "attention.horizon=20"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "model.positions=rotary"})), UserError);
+}
+
+}  // namespace
+}  // namespace cosformer::models

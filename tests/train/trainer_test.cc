@@ -1,0 +1,183 @@
+// Whole small trainings: they learn, they go on exactly where they stopped, and they end as they should.
+#include "train/trainer.h"
+
+#include <csignal>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file_fixture.h"
+#include "cosformer/weights.h"
+
+namespace cosformer::train {
+namespace {
+
+using cosformer::testing::message_of;
+using cosformer::testing::read_bytes;
+using cosformer::testing::TemporaryDirectory;
+
+// Which of three letters is in the text? The rest is noise; lengths differ.
+data::TaskData letter_task(bool with_pairs = false) {
+  std::mt19937 random(7);
+  const auto part = [&](int count) {
+    data::DatasetBuilder builder(data::ElementType::kU8, with_pairs);
+    for (int at = 0; at < count; ++at) {
+      const int label = static_cast<int>(random() % 3);
+      std::string text(20 + random() % 40, ' ');
+      for (char& c : text) c = static_cast<char>('m' + random() % 10);
+      text[random() % text.size()] = static_cast<char>('a' + label);
+      if (with_pairs) {
+        builder.add_pair(text, std::string(10, 'z'), label);
+      } else {
+        builder.add(text, label);
+      }
+    }
+    data::DatasetInfo info;
+    info.name = "letters";
+    info.vocabulary = data::kByteVocabulary;
+    info.classes = {"a", "b", "c"};
+    return builder.finish(info);
+  };
+  data::TaskData task;
+  task.train = part(240);
+  task.valid = part(60);
+  task.test = part(60);
+  task.max_length = 64;
+  task.reading = data::Reading::kTokens;
+  return task;
+}
+
+RunConfig small_run(const std::vector<std::string>& assignments) {
+  RunConfig config;
+  Settings settings;
+  add_settings(settings, config);
+  for (const char* assignment : {"model.layers=1", "model.width=16", "model.heads=2", "model.feed_forward=32",
+                                 "train.batch_size=16", "train.lr=0.01", "train.log_every=1", "train.device=cpu",
+                                 "model.attention=cosformer_plus", "train.steps=40", "train.eval_every=10"}) {
+    settings.assign(assignment);
+  }
+  for (const std::string& assignment : assignments) settings.assign(assignment);
+  nn::apply_preset(config.model.attention, settings);
+  return config;
+}
+
+struct Watched {
+  std::vector<std::string> lines;
+  std::int64_t steps = 0;
+  std::function<void(std::int64_t)> on_step;
+  Observer observer() {
+    return {[this](const std::string& line) { lines.push_back(line); },
+            [this](const TrainState& state, double, double) {
+              ++steps;
+              if (on_step) on_step(state.step);
+            }};
+  }
+};
+
+TrainResult train_in(const std::string& folder, const RunConfig& config, const data::TaskData& task, Watched& watched) {
+  if (!is_run(folder)) create_run(folder, config);
+  return train({folder, config, {}}, task, watched.observer());
+}
+
+// Losses and evaluations by step, without clocks and rates.
+std::vector<nlohmann::json> numbers_of(const std::string& folder) {
+  std::vector<nlohmann::json> all;
+  std::istringstream lines(read_bytes(folder + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json entry = nlohmann::json::parse(line);
+    entry.erase("seconds");
+    entry.erase("tokens_per_second");
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+TEST(Trainer, Learns) {
+  const TemporaryDirectory folder;
+  Watched watched;
+  const TrainResult result =
+      train_in(folder.file("run"), small_run({"train.steps=150", "train.eval_every=50"}), letter_task(), watched);
+  EXPECT_EQ(result.ending, Ending::kFinished);
+  EXPECT_GT(result.test.accuracy, 0.9) << "chance is a third";
+  const auto reloaded = load_trained(folder.file("run"));
+  EvaluationOptions options;
+  options.batches.batch_size = 7;
+  EXPECT_NEAR(evaluate(*reloaded, letter_task().test, options).loss, result.test.loss, 1e-5);
+}
+
+TEST(Trainer, GoesOnExactlyAfterInterruptions) {
+  const TemporaryDirectory folder;
+  // Accumulation and odd intervals, so that checkpoints fall between lines of the log and inside of epochs.
+  for (const char* extra : {"train.accumulate=1", "train.accumulate=3"}) {
+    SCOPED_TRACE(extra);
+    const RunConfig config = small_run({extra, "train.log_every=3", "model.dropout=0.2"});
+    const std::string whole = folder.file(std::string("whole") + extra),
+                      parts = folder.file(std::string("parts") + extra);
+    Watched watched;
+    train_in(whole, config, letter_task(), watched);
+    TrainResult result;
+    int processes = 0;
+    do {
+      Watched interrupted;
+      interrupted.on_step = [&](std::int64_t step) {
+        if (step % 7 == 0) std::raise(SIGINT);
+      };
+      result = train_in(parts, config, letter_task(), interrupted);
+      ++processes;
+    } while (result.ending == Ending::kInterrupted && processes < 20);
+    EXPECT_EQ(processes, 6);
+    EXPECT_EQ(numbers_of(parts), numbers_of(whole));
+    EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  }
+}
+
+TEST(Trainer, StopsEarly) {
+  const TemporaryDirectory folder;
+  Watched watched;
+  const TrainResult result =
+      train_in(folder.file("run"), small_run({"train.lr=0", "train.patience=2"}), letter_task(), watched);
+  EXPECT_EQ(result.ending, Ending::kStoppedEarly);
+  EXPECT_EQ(result.state.step, 30);  // evaluated at 10, then twice without a better one
+  Watched again;
+  EXPECT_EQ(train_in(folder.file("run"), small_run({"train.lr=0", "train.patience=2"}), letter_task(), again).ending,
+            Ending::kStoppedEarly);
+  EXPECT_EQ(again.steps, 0);
+}
+
+TEST(Trainer, ALossThatIsNotFiniteStopsWithItsStepAndLeavesTheCheckpoint) {
+  const TemporaryDirectory folder;
+  const std::string run = folder.file("run");
+  Watched watched;
+  const RunConfig config = small_run({"train.lr=1e30", "train.clip=0", "train.schedule=constant",
+                                      "train.warmup_steps=12", "train.checkpoint_every=1"});
+  const std::string message = message_of<Failure>([&] { train_in(run, config, letter_task(), watched); });
+  EXPECT_NE(message.find("at step "), std::string::npos) << message;
+  EXPECT_NE(message.find("training examples"), std::string::npos) << message;
+  EXPECT_NE(message.find("train.lr"), std::string::npos) << message;
+}
+
+TEST(Trainer, TrainsOnPairs) {
+  const TemporaryDirectory folder;
+  Watched watched;
+  const TrainResult result = train_in(folder.file("run"), small_run({"train.steps=5"}), letter_task(true), watched);
+  EXPECT_EQ(result.state.step, 5);
+  EXPECT_GT(result.test.loss, 0);
+}
+
+TEST(RunFolder, IsLockedAndNotMixedUp) {
+  const TemporaryDirectory folder;
+  const RunConfig config = small_run({});
+  cosformer::testing::write_bytes(folder.file("note.txt"), "mine");
+  EXPECT_THROW(create_run(folder.path(), config), UserError);
+  create_run(folder.file("run"), config);
+  EXPECT_EQ(to_toml(read_run(folder.file("run"))), to_toml(config));
+  EXPECT_THROW(read_run(folder.file("nowhere")), UserError);
+  EXPECT_THROW(load_trained(folder.file("run")), UserError);
+  const RunLock lock(folder.file("run"));
+  EXPECT_THROW(RunLock(folder.file("run")), UserError);
+}
+
+}  // namespace
+}  // namespace cosformer::train
