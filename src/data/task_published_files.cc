@@ -117,6 +117,7 @@ TaskParts open_text(const DataConfig& config, const Progress&) {
     if (train.empty() || test.empty()) refuse_missing(config, path);
     parts.train = parts.take(load_imdb_tsv(train, options));
     parts.test = parts.take(load_imdb_tsv(test, options));
+    if (!config.valid_path.empty()) parts.valid = parts.take(load_imdb_tsv(config.valid_path, options));
   }
   if (config.lra_quirks) {
     parts.valid = parts.test;
