@@ -142,6 +142,18 @@ TEST_F(PredictionInputTest, TablesWithAndWithoutLabels) {
   EXPECT_EQ(labels_of(*columns.dataset), (Labels{1, kNoLabel}));
 }
 
+TEST_F(PredictionInputTest, PublishedLayouts) {
+  const auto imdb =
+      read_prediction_input(file("imdb.tsv", "1\t9\t0\tfine film\n0\t2\t1\tdull\n"), task("text"), text_info());
+  EXPECT_EQ(texts_of(*imdb.dataset), (Names{"fine film", "dull"}));
+  EXPECT_EQ(labels_of(*imdb.dataset), (Labels{1, 0}));
+  EXPECT_EQ(imdb.names, (Names{"1", "2"}));
+  const auto aan =
+      read_prediction_input(file("aan.tsv", "1.0\tP1\tP2\tone\ttwo\n"), task("retrieval"), text_info(true));
+  EXPECT_EQ(text_of(aan.dataset->get(0).second), "two");
+  EXPECT_EQ(labels_of(*aan.dataset), (Labels{1}));
+}
+
 TEST_F(PredictionInputTest, TablesRefused) {
   const auto refusal = [&](const std::string& name, const std::string& content, const PredictionOptions& options = {}) {
     return message_of<UserError>(

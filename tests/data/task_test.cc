@@ -1,61 +1,32 @@
-// From settings to the three parts of a task: every layout that is accepted, and the messages about those that are not.
+// From settings to the three parts of a published or generated task: every layout that is accepted, and the messages
+// about those that are not.
 #include "data/task.h"
 
-#include <array>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "base/file_fixture.h"
 #include "data/dataset_content.h"
 #include "data/image_files.h"
 #include "data/listops_tsv.h"
+#include "data/task_fixture.h"
 
 namespace cosformer::data {
 namespace {
 
-using cosformer::testing::idx_bytes;
 using cosformer::testing::message_of;
 using cosformer::testing::png_bytes;
-using cosformer::testing::TemporaryDirectory;
+using cosformer::testing::Sizes;
+using cosformer::testing::sizes_of;
 using cosformer::testing::text_of;
-using cosformer::testing::write_bytes;
-using ::testing::IsSubstring;
-using Sizes = std::array<std::size_t, 3>;
 using Names = std::vector<std::string>;
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(IsSubstring, part, text)
-
-Sizes sizes_of(const TaskData& data) {
-  return {data.train->size(), data.valid->size(), data.test->size()};
-}
+using Task = cosformer::testing::TaskFixture;
 
 std::multiset<std::string> texts_of(const Dataset& dataset) {
   std::multiset<std::string> texts;
   for (std::size_t i = 0; i < dataset.size(); ++i) texts.insert(text_of(dataset.get(i).first));
   return texts;
 }
-
-class Task : public ::testing::Test {
- protected:
-  std::string write(const std::string& name, const std::string& content) const {
-    const std::filesystem::path path = directory_.file(name);
-    std::filesystem::create_directories(path.parent_path());
-    write_bytes(path.string(), content);
-    return path.string();
-  }
-  DataConfig config(const std::string& task, const std::string& name = "") const {
-    DataConfig config;
-    config.task = task;
-    config.path = name.empty() ? directory_.path() : directory_.file(name);
-    return config;
-  }
-  static std::string refusal(const DataConfig& config) {
-    return message_of<UserError>([&] { open_task(config); });
-  }
-  const TemporaryDirectory directory_;
-};
 
 // Rows "label<TAB>rating<TAB>id<TAB>text", one of either class in turn.
 std::string reviews(int count, const std::string& word) {
@@ -255,96 +226,6 @@ TEST_F(Task, PathfinderGeneratedAndPublished) {
   }
   write("published/metadata/1.npy", list);
   EXPECT_EQ(sizes_of(open_task(config("pathfinder", "published"))), (Sizes{16, 2, 2}));
-}
-
-TEST_F(Task, OwnTextFiles) {
-  std::string rows = "words,kind\n";
-  for (int i = 0; i < 50; ++i) rows += "text " + std::to_string(i) + "," + (i % 2 == 0 ? "b" : "a") + "\n";
-  write("train.csv", rows);
-  write("test.csv", "words,kind\nonly b,b\n");
-  write("bad.csv", "words,kind\nfine,b\nother,c\n");
-  DataConfig own = config("text_files", "train.csv");
-  own.text_column = "words";
-  own.label_column = "kind";
-  EXPECT_EQ(sizes_of(open_task(own)), (Sizes{40, 5, 5}));  // 5 of 50, then 4.5 of 45
-  own.test_path = directory_.file("test.csv");
-  const TaskData data = open_task(own);
-  EXPECT_EQ(sizes_of(data), (Sizes{45, 5, 1}));
-  EXPECT_EQ(data.test->label(0), 1);  // as in training, though 'a' is not in the file
-  own.test_path = directory_.file("bad.csv");
-  EXPECT_HAS(refusal(own), "bad.csv' line 3: the label is 'c'; expected one of a, b");
-  own.skip_bad_rows = true;
-  const TaskData skipped = open_task(own);
-  EXPECT_EQ(skipped.test->size(), 1U);
-  EXPECT_EQ(skipped.report.rows_skipped, 1U);
-  EXPECT_HAS(skipped.notes.at(0), "1 bad rows were left out");
-  EXPECT_HAS(skipped.notes.at(0), "line 3");
-  own.train_limit = 7;
-  own.valid_limit = 2;
-  EXPECT_EQ(sizes_of(open_task(own)), (Sizes{7, 2, 1}));
-  own.reading = "values";
-  EXPECT_HAS(refusal(own), "data.reading is values, but 'text_files' holds tokens");
-}
-
-TEST_F(Task, OwnTextPairs) {
-  std::string rows;
-  for (int i = 0; i < 20; ++i)
-    rows += R"({"text": "a", "second_text": "bb", "label": )" + std::to_string(i % 2) + "}\n";
-  write("pairs.jsonl", rows);
-  const TaskData data = open_task(config("text_pairs", "pairs.jsonl"));
-  EXPECT_TRUE(data.train->info().pairs);
-  EXPECT_EQ(text_of(data.test->get(0).second), "bb");
-}
-
-TEST_F(Task, OwnIdxImages) {
-  write("train-images-idx3-ubyte", idx_bytes({10, 2, 2}, std::string(40, 'x')));
-  write("train-labels-idx1-ubyte", idx_bytes({10}, std::string("\0\1\2\0\1\2\0\1\2\0", 10)));
-  EXPECT_EQ(sizes_of(open_task(config("idx_images"))), (Sizes{8, 1, 1}));
-  write("t10k-images-idx3-ubyte", idx_bytes({1, 2, 2}, "abcd"));
-  EXPECT_HAS(refusal(config("idx_images")), "data.test_labels_path");
-  write("t10k-labels-idx1-ubyte", idx_bytes({1}, std::string(1, '\0')));
-  const TaskData data = open_task(config("idx_images", ""));
-  EXPECT_EQ(sizes_of(data), (Sizes{9, 1, 1}));
-  EXPECT_EQ(data.test->info().classes, (Names{"0", "1", "2"}));
-  write("t10k-images-idx3-ubyte", idx_bytes({1, 1, 2}, "ab"));
-  EXPECT_HAS(refusal(config("idx_images")), "the images of the test part have 2 x 1 pixels; expected 2 x 2");
-}
-
-TEST_F(Task, OwnPngImages) {
-  const std::string png = png_bytes(2, 2, PNG_FORMAT_GRAY, {1, 2, 3, 4});
-  for (int i = 0; i < 6; ++i) {
-    write("flat/cat/" + std::to_string(i) + ".png", png);
-    write("parts/train/dog/" + std::to_string(i) + ".png", png);
-    write("parts/train/cat/" + std::to_string(i) + ".png", png);
-  }
-  write("parts/test/dog/1.png", png);
-  EXPECT_EQ(sizes_of(open_task(config("png_images", "flat"))), (Sizes{4, 1, 1}));
-  const TaskData data = open_task(config("png_images", "parts"));
-  EXPECT_EQ(sizes_of(data), (Sizes{11, 1, 1}));
-  EXPECT_EQ(data.test->label(0), 1);
-}
-
-TEST_F(Task, OwnSequences) {
-  std::string rows;
-  for (int i = 0; i < 20; ++i) rows += (i % 2 == 0 ? "up,1,2,3,5\n" : "down,4,3,2\n");
-  write("train.csv", rows);
-  write("test.csv", "down,6\n");
-  DataConfig tokens = config("token_sequences", "train.csv");
-  const TaskData data = open_task(tokens);
-  EXPECT_EQ(data.train->info().vocabulary, 6 + kFirstToken);
-  EXPECT_EQ(sizes_of(data), (Sizes{16, 2, 2}));
-  tokens.test_path = directory_.file("test.csv");
-  EXPECT_HAS(refusal(tokens), "column 2 is 6; expected a token from 0 to 5");
-  tokens.vocabulary = 20;
-  EXPECT_EQ(open_task(tokens).test->size(), 1U);
-  DataConfig values = config("value_sequences", "train.csv");
-  values.max_length = 2;
-  EXPECT_EQ(open_task(values).max_length, 2);
-  values.reading = "tokens";
-  EXPECT_HAS(refusal(values), "data.reading is tokens, but 'value_sequences' holds real numbers");
-  values.reading = "auto";
-  values.test_fraction = 0;
-  EXPECT_HAS(refusal(values), "data.test_fraction is 0, but the task 'value_sequences' has no such part");
 }
 
 }  // namespace
