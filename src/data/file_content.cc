@@ -49,11 +49,11 @@ bool natural_less(const std::string& a, const std::string& b) {
 }
 
 std::vector<std::string> sorted_names(const std::string& folder, std::string_view ending, bool folders) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {
+  if (!is_folder(folder)) {
     throw UserError("cannot read the folder '" + folder + "': there is no such folder; check the path");
   }
   std::vector<std::string> names;
+  std::error_code error;
   std::filesystem::directory_iterator items(folder, error);
   if (error) throw UserError("cannot read the folder '" + folder + "': " + error.message());
   for (const auto& item : items) {
@@ -102,6 +102,16 @@ std::string read_content(const std::string& path) {
     }
     if (got == 0) return content;
   }
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
 }
 
 std::vector<std::string> names_in_folder(const std::string& folder, std::string_view ending) {

@@ -11,6 +11,9 @@ namespace cosformer::data {
 // gzip; Failure when the system fails.
 std::string read_content(const std::string& path);
 
+bool is_file(const std::string& path);
+bool is_folder(const std::string& path);
+
 // The names in a folder that end in `ending`, sorted (numbers inside names by value: 2.png before 10.png), hidden ones
 // left out. Throws UserError when there is no such folder.
 std::vector<std::string> names_in_folder(const std::string& folder, std::string_view ending);

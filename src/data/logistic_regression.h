@@ -55,6 +55,11 @@ class LogisticModel {
   // The likeliest class of each example.
   std::vector<std::int32_t> predict(const FeatureTable& table) const;
 
+  // Of a feature; the one past the last is the constant.
+  double weight(std::size_t of_class, std::size_t feature) const {
+    return weights_[of_class * (weights_.size() / classes_) + feature];
+  }
+
  private:
   std::size_t classes_;
   std::vector<double> weights_;  // for each class the features' weights and a constant

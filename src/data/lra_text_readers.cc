@@ -33,6 +33,7 @@ void for_each_row(const std::string& path, RowReporter& reporter, AddRow&& add_r
   for (DelimitedText::Row row; rows.next(row);) {
     try {
       add_row(row.fields);
+      reporter.used_line(row.line);
     } catch (const UserError& error) {
       reporter.bad(path, "line", row.line, error.what());
     }

@@ -13,6 +13,7 @@
 #include "data/image_sequence.h"
 #include "data/listops.h"
 #include "data/number_reader.h"
+#include "data/table_columns.h"
 #include "data/task_parts.h"
 
 namespace cosformer::data {
@@ -83,6 +84,17 @@ PredictionInput read_text_lines(const Request& request) {
   }));
 }
 
+// Whether a TSV file is laid out as the task's data is published: without the header that our columns need.
+bool is_published_layout(const Request& request, const std::string& column) {
+  if (request.path.empty() || (request.config.task != "text" && request.config.task != "retrieval")) return false;
+  const std::string content = request.content();
+  DelimitedText rows(content, '\t', Quoting::kNone);
+  DelimitedText::Row row;
+  if (!rows.next(row) || column_number(column)) return false;
+  const bool named = std::find(row.fields.begin(), row.fields.end(), column) != row.fields.end();
+  return !named && row.fields.size() >= 2;
+}
+
 PredictionInput read_text(const Request& request) {
   std::string format = request.options.format, name = request.path;
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
@@ -99,6 +111,11 @@ PredictionInput read_text(const Request& request) {
   TextOptions options = text_options(config);
   if (request.info.pairs && options.second_text_column.empty()) {
     options.second_text_column = config.second_text_column.empty() ? "second_text" : config.second_text_column;
+  }
+  if (format == "tsv" && is_published_layout(request, options.text_column)) {
+    const ImdbOptions published = {options.max_length, request.rows()};
+    return named_by_line(request.info.pairs ? load_aan(request.path, published)
+                                            : load_imdb_tsv(request.path, published));
   }
   options.name = request.info.name;
   options.classes = request.info.classes;
@@ -158,8 +175,7 @@ PredictionInput numbered(Loaded loaded) {
 
 PredictionInput read_images(const Request& request) {
   if (request.path.empty()) return read_png(request, {"/dev/stdin"});
-  std::error_code error;
-  if (std::filesystem::is_directory(request.path, error)) {
+  if (is_folder(request.path)) {
     std::vector<std::string> paths;
     for (const std::string& name : names_in_folder(request.path, ".png")) paths.push_back(request.path + "/" + name);
     if (paths.empty()) refuse_file(request.path, "the folder holds no file that ends in .png");

@@ -1,10 +1,11 @@
 // What a trained model is asked about: files, folders or standard input, read as the model's task reads its data.
 //
-//   text_files, text     one text a line, or TSV, CSV or JSONL with the text's column
-//   text_pairs, retrieval  TSV, CSV or JSONL with both columns; of lines, two texts with a tab between them
-//   listops              one expression a line, with or without parentheses; its value is its label
-//   images               a PNG file, a folder of them, an IDX file, a CIFAR binary
-//   sequences            CSV rows, with the label's column where a header names it
+//   text_files, text       one text a line, or TSV, CSV or JSONL with the text's column
+//   text_pairs, retrieval  two texts a line with a tab between them, or TSV, CSV or JSONL with both columns
+//   (text and retrieval also as they are published: TSV without a header)
+//   listops                one expression a line, with or without parentheses; its value is its label
+//   images                 a PNG file, a folder of them, an IDX file, a CIFAR binary; from standard input one PNG
+//   sequences              CSV rows, with the label's column where a header names it
 // Labels are kept where there are some, so that the accuracy can be told.
 #pragma once
 

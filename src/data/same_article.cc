@@ -63,6 +63,7 @@ std::vector<std::string_view> split_articles(std::string_view text) {
   std::vector<std::string_view> articles;
   std::size_t begin = 0, position = 0;
   const auto end_article = [&](std::size_t end) {
+    while (end > begin && (text[end - 1] == '\n' || text[end - 1] == '\r')) --end;
     if (end > begin) articles.push_back(text.substr(begin, end - begin));
   };
   while (position < text.size()) {

@@ -10,6 +10,17 @@
 namespace cosformer::data {
 namespace {
 
+// Settings that would be passed over in silence.
+void require_used(const DataConfig& config) {
+  const bool own = task_kind(config.task).usual_path == nullptr, text = config.task == "text";
+  const auto refuse = [&](const char* key) {
+    throw UserError(std::string(key) + " is set, but the task '" + config.task +
+                    "' finds its parts by their names; expected it empty. The task reads " + layout_of(config.task));
+  };
+  if (!config.valid_path.empty() && !own && !text) refuse("data.valid_path");
+  if (!config.test_path.empty() && !own && !text && config.task != "image") refuse("data.test_path");
+}
+
 struct NamedPart {
   const char* name;
   DatasetPointer* part;
@@ -100,6 +111,7 @@ void add_report_notes(const DataConfig& config, const LoadReport& report, std::v
 TaskData open_task(const DataConfig& config, const Progress& progress) {
   TaskData data;
   data.reading = reading_of(config);
+  require_used(config);
   TaskParts parts = task_kind(config.task).open(config, progress);
   complete(config, parts);
   require_alike(parts);

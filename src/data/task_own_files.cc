@@ -1,5 +1,5 @@
 // The user's own files as tasks: the training file decides classes and tokens, the others follow it.
-#include <filesystem>
+#include <utility>
 
 #include "base/error.h"
 #include "data/file_content.h"
@@ -10,23 +10,13 @@
 namespace cosformer::data {
 namespace {
 
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
-}
-
-bool is_there(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
 // Loads the training part, then the others that are named. `load(path, labels_path, train)` gets the training part once
 // there is one.
 template <typename Load>
 TaskParts load_parts(const DataConfig& config, Load&& load) {
   TaskParts parts;
   const std::string path = path_of(config);
-  if (!is_there(path)) refuse_missing(config, path);
+  if (!is_file(path) && !is_folder(path)) refuse_missing(config, path);
   parts.source = "'" + path + "'";
   parts.train = parts.take(load(path, config.labels_path, nullptr));
   const Dataset* train = parts.train.get();
@@ -45,7 +35,7 @@ std::string labels_beside(const std::string& images) {
     const std::size_t found = labels.find(from, slash);
     if (found != std::string::npos) labels.replace(found, from.size(), to);
   }
-  if (labels == images || !is_there(labels)) {
+  if (labels == images || !is_file(labels)) {
     throw UserError("the labels of '" + images +
                     "' are not known; expected data.labels_path (data.valid_labels_path, "
                     "data.test_labels_path) or a file beside it with 'labels-idx1' for 'images-idx3' in its name");
@@ -69,11 +59,11 @@ TaskParts open_idx_images(const DataConfig& config, const Progress&) {
   if (is_folder(folder)) {
     const auto named = [&](const std::string& part) {
       const std::string path = folder + "/" + part + "-images-idx3-ubyte";
-      return is_there(path) ? path : path + ".gz";
+      return is_file(path) ? path : path + ".gz";
     };
     files.path = named("train");
-    if (!is_there(files.path)) refuse_missing(config, folder);
-    if (files.test_path.empty() && is_there(named("t10k"))) files.test_path = named("t10k");
+    if (!is_file(files.path)) refuse_missing(config, folder);
+    if (files.test_path.empty() && is_file(named("t10k"))) files.test_path = named("t10k");
   }
   IdxOptions options;
   options.name = config.task;

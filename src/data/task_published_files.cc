@@ -1,7 +1,6 @@
 // The tasks of the Long Range Arena and Fashion-MNIST, found by the names under which they are published or generated.
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <initializer_list>
 
 #include "base/error.h"
@@ -17,18 +16,12 @@
 namespace cosformer::data {
 namespace {
 
-bool is_folder(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
-}
-
 // The first of the files that is there, gzip or not; empty when none is.
 std::string first_there(const std::string& folder, std::initializer_list<const char*> names) {
-  std::error_code error;
   for (const char* name : names) {
     for (const char* ending : {"", ".gz"}) {
       std::string path = folder + "/" + name + ending;
-      if (std::filesystem::is_regular_file(path, error)) return path;
+      if (is_file(path)) return path;
     }
   }
   return "";
@@ -46,9 +39,8 @@ bool sizes_asked(const DataConfig& config) {
 bool open_generated(const DataConfig& config, const std::string& folder, const std::string& name, TaskParts& parts) {
   if (sizes_asked(config)) return false;
   const auto path = [&](const char* part) { return folder + "/" + name + "-" + part + ".data"; };
-  std::error_code error;
   for (const char* part : {"train", "valid", "test"}) {
-    if (!std::filesystem::exists(path(part), error)) return false;
+    if (!is_file(path(part))) return false;
   }
   parts.train = open_dataset(path("train"));
   parts.valid = open_dataset(path("valid"));
@@ -108,8 +100,7 @@ TaskParts open_text(const DataConfig& config, const Progress&) {
     parts.train = parts.take(load_imdb_folder(path, ImdbPart::kTrain, options));
     parts.test = parts.take(load_imdb_folder(path, ImdbPart::kTest, options));
   } else {
-    std::error_code error;
-    const bool file = std::filesystem::is_regular_file(path, error);
+    const bool file = is_file(path);
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string folder = !file ? path : parent.empty() ? "." : parent.string();
     const std::string train = file ? path : first_there(folder, {"train.tsv"});
@@ -117,6 +108,7 @@ TaskParts open_text(const DataConfig& config, const Progress&) {
     if (train.empty() || test.empty()) refuse_missing(config, path);
     parts.train = parts.take(load_imdb_tsv(train, options));
     parts.test = parts.take(load_imdb_tsv(test, options));
+    if (!config.valid_path.empty()) parts.valid = parts.take(load_imdb_tsv(config.valid_path, options));
   }
   if (config.lra_quirks) {
     parts.valid = parts.test;
@@ -132,8 +124,7 @@ namespace {
 
 TaskParts open_same_article(const DataConfig& config) {
   const std::string path = path_of(config);
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
+  if (!is_file(path)) {
     throw UserError("cannot find articles at '" + path +
                     "'. With data.retrieval_source=same_article, data.path is a text file of articles separated by "
                     "blank lines, gzip or not");
@@ -200,8 +191,7 @@ TaskParts open_image(const DataConfig& config, const Progress&) {
     if (files.size() != 1) refuse_missing(config, path);
     path += "/" + files.front();
   }
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) refuse_missing(config, path);
+  if (!is_file(path)) refuse_missing(config, path);
   const DatasetPointer all = parts.take(load_cifar10({path}, options));
   if (!config.test_path.empty()) {
     parts.train = all;
@@ -241,8 +231,7 @@ TaskParts open_fashion_mnist(const DataConfig& config, const Progress&) {
   const std::string folder = path_of(config);
   for (const char* name : {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
                            "t10k-labels-idx1-ubyte.gz"}) {
-    std::error_code error;
-    if (!std::filesystem::exists(folder + "/" + name, error)) refuse_missing(config, folder + "/" + name);
+    if (!is_file(folder + "/" + name)) refuse_missing(config, folder + "/" + name);
   }
   TaskParts parts;
   parts.train = parts.take(load_fashion_mnist(MnistPart::kTrain, folder));

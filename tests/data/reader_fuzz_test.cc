@@ -13,8 +13,11 @@
 #include "data/file_mutation.h"
 #include "data/image_files.h"
 #include "data/image_readers.h"
+#include "data/image_sequence.h"
 #include "data/listops_tsv.h"
 #include "data/number_reader.h"
+#include "data/prediction_input.h"
+#include "data/same_article.h"
 #include "data/text_readers.h"
 
 namespace cosformer::data {
@@ -174,6 +177,69 @@ TEST_F(ReaderFuzz, PathfinderFolder) {
   fuzz(directory_.file("metadata/0.npy"), "imgs/0 s0 0 1 1.0\nimgs/0 s1 1 0 1.0\n", load);
   fuzz(directory_.file("metadata/0.npy"), numpy_strings({{"imgs/0", "s0", "0", "1"}, {"imgs/0", "s1", "1", "0"}}),
        load);
+}
+
+// The reader of prediction inputs in the form of the others.
+Load predicting(const std::string& task, const DatasetInfo& info) {
+  return [=](const std::string& path, RowPolicy policy) {
+    DataConfig config;
+    config.task = task;
+    PredictionInput input = read_prediction_input(path, config, info, {"auto", policy.skip_bad_rows});
+    EXPECT_EQ(input.names.size(), input.dataset->size());
+    return Loaded{std::dynamic_pointer_cast<const ArrayDataset>(input.dataset), std::move(input.report), {}};
+  };
+}
+
+TEST_F(ReaderFuzz, PredictionInputs) {
+  DatasetInfo text;
+  text.vocabulary = kByteVocabulary;
+  text.classes = {"ham", "spam"};
+  DatasetInfo pairs = text;
+  pairs.pairs = true;
+  fuzz(directory_.file("a.csv"), "text,label\n\"a \"\"b\"\"\nc\",ham\nplain,\n", predicting("text_files", text));
+  fuzz(directory_.file("a.jsonl"), "{\"text\": \"a\\u00e9\"}\n{\"text\": \"b\", \"label\": \"spam\"}\n",
+       predicting("text", text));
+  fuzz(directory_.file("a.txt"), "one\ttwo\nthree\tfour\n", predicting("text_pairs", pairs));
+  DatasetInfo listops;
+  listops.vocabulary = 17;
+  listops.classes = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+  fuzz(directory_.file("b.txt"), "( ( ( [MAX 2 ) 9 ) ] )\n[MED 1 [SM 3 4 ] ]\n", predicting("listops", listops));
+  DatasetInfo tokens = text;
+  tokens.vocabulary = 40;
+  fuzz(directory_.file("n.csv"), "1,30,7\n0,2\n", predicting("token_sequences", tokens));
+}
+
+TEST_F(ReaderFuzz, PredictedImages) {
+  const DatasetInfo info = describe_images("images", 4, 3, {"a", "b"});
+  fuzz(directory_.file("a.png"), png_bytes(4, 3, PNG_FORMAT_RGB, std::vector<std::uint8_t>(36, 77)),
+       predicting("png_images", info));
+  fuzz(directory_.file("a.idx"), idx_bytes({2, 3, 4}, "abcdefghijklmnopqrstuvwx"), predicting("idx_images", info));
+}
+
+TEST_F(ReaderFuzz, Articles) {
+  std::string articles;
+  for (char c = 'a'; c < 'i'; ++c) articles += std::string(24, c) + "\n\n";
+  fuzz(directory_.file("articles.txt"), articles, [](const std::string& path, RowPolicy) {
+    const SameArticleOptions options = {.seed = 1,
+                                        .train = 8,
+                                        .valid = 4,
+                                        .test = 4,
+                                        .least_length = 2,
+                                        .most_length = 12,
+                                        .valid_fraction = 0.25,
+                                        .test_fraction = 0.25};
+    const SameArticleSplits splits = load_same_article(path, options);
+    DatasetBuilder copies(ElementType::kU8, true);
+    for (const DatasetPointer& part : {splits.train, splits.valid, splits.test}) {
+      for (std::size_t i = 0; i < part->size(); ++i) {
+        const Example example = part->get(i);
+        copies.add_pair(testing::text_of(example.first), testing::text_of(example.second), example.label);
+      }
+    }
+    Loaded loaded{copies.finish(splits.train->info()), {}, {}};
+    loaded.report.rows_used = loaded.dataset->size();
+    return loaded;
+  });
 }
 
 }  // namespace

@@ -50,5 +50,30 @@ TEST(Subset, HoldOutPartsTheWhole) {
   EXPECT_THROW(hold_out(numbered(1), 0.5, 7), UserError);
 }
 
+TEST(Subset, ShortenCutsLongSequencesOnly) {
+  const DatasetPointer whole = numbered(5);
+  EXPECT_EQ(shorten(whole, 5), whole);
+  const DatasetPointer part = shorten(whole, 3);
+  EXPECT_EQ(part->info().max_length, 3);
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i < part->size(); ++i) {
+    lengths.push_back(part->lengths(i).first);
+    EXPECT_EQ(part->get(i).first.size, static_cast<std::size_t>(lengths.back()));
+    EXPECT_EQ(part->get(i).label, whole->label(i));
+  }
+  EXPECT_EQ(lengths, (std::vector<std::int64_t>{1, 2, 3, 3, 3}));
+}
+
+TEST(Subset, SampleIsDrawnBySeedAndKeepsTheOrder) {
+  const DatasetPointer whole = numbered(100);
+  EXPECT_EQ(sample(whole, 100, 1), whole);
+  const std::vector<std::int32_t> once = labels_of(*sample(whole, 30, 1));
+  EXPECT_EQ(once.size(), 30U);
+  EXPECT_TRUE(std::is_sorted(once.begin(), once.end()));
+  EXPECT_TRUE(std::adjacent_find(once.begin(), once.end()) == once.end());
+  EXPECT_EQ(once, labels_of(*sample(whole, 30, 1)));
+  EXPECT_NE(once, labels_of(*sample(whole, 30, 2)));
+}
+
 }  // namespace
 }  // namespace cosformer::data
