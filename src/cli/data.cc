@@ -54,7 +54,9 @@ void make_listops(const Settings& s) {
   print_summary(s.folder, splits);
   if (!s.tsv) return;
   for (const auto& [name, part] : {std::pair{"train", splits.train}, {"valid", splits.valid}, {"test", splits.test}}) {
-    const std::string path = (std::filesystem::path(s.folder) / ("basic_" + std::string(name) + ".tsv")).string();
+    const std::string path = (std::filesystem::path(s.folder) /
+                              ("basic_" + std::string(std::string_view(name) == "valid" ? "val" : name) + ".tsv"))
+                                 .string();
     data::write_listops_tsv(path, *part);
     std::printf("wrote %s\n", path.c_str());
   }

@@ -51,7 +51,8 @@ CosineMechanism::CosineMechanism(const AttentionConfig& config, const AttentionS
 }
 
 at::Tensor CosineMechanism::log_decay() const {
-  return log_rate.defined() ? log_rate.exp().neg() : at::Tensor();
+  // Beyond e^10 nothing is left of the next token's weight; an infinite rate would be refused.
+  return log_rate.defined() ? log_rate.clamp_max(10).exp().neg() : at::Tensor();
 }
 
 at::Tensor CosineMechanism::forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

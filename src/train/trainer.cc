@@ -81,6 +81,7 @@ class Training {
   }
   Evaluation evaluate_on(const data::DatasetPointer& part);
   void one_step(data::BatchStream& stream, MetricsLog& metrics);
+  [[noreturn]] void not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint32_t>& on) const;
   void settle();
   void log(MetricsLog& metrics);
   void evaluate_and_keep_best(MetricsLog& metrics);
@@ -117,6 +118,19 @@ Evaluation Training::evaluate_on(const data::DatasetPointer& part) {
   return evaluate(*model_, part, evaluation_options(config_.train, model_->config().input, device_));
 }
 
+// Ends the run with what happened, where, and what to try.
+void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint32_t>& on) const {
+  std::string examples;
+  for (const std::uint32_t example : on) examples += (examples.empty() ? "" : ", ") + std::to_string(example);
+  const std::vector<std::int64_t> kept = checkpoint_steps(run_);
+  throw Failure(what + " at step " + std::to_string(step) + ", on the training examples " + examples + ". " +
+                (kept.empty() ? "There is no checkpoint yet. "
+                              : "The checkpoint of step " + std::to_string(kept.back()) + " is intact. ") +
+                "Try a smaller train.lr (now " + significant(config_.train.lr) +
+                "), a longer warm-up (train.warmup_steps), train.clip=1" +
+                (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these examples");
+}
+
 // Brings the losses to the host, which waits for the device, and looks at them.
 void Training::settle() {
   if (pending_.empty()) return;
@@ -127,19 +141,8 @@ void Training::settle() {
   for (std::size_t at = 0; at < pending_.size(); ++at) {
     const double loss = host[static_cast<std::int64_t>(at)].item<double>();
     if (!std::isfinite(loss)) {
-      std::string examples;
-      for (const std::uint32_t example : pending_[at].examples) {
-        examples += (examples.empty() ? "" : ", ") + std::to_string(example);
-      }
-      const std::vector<std::int64_t> kept = checkpoint_steps(run_);
-      throw Failure("the loss is " + std::to_string(loss) + " at step " +
-                    std::to_string(first_step + static_cast<std::int64_t>(at)) + ", on the training examples " +
-                    examples + ". " +
-                    (kept.empty() ? "There is no checkpoint yet. "
-                                  : "The checkpoint of step " + std::to_string(kept.back()) + " is intact. ") +
-                    "Try a smaller train.lr (now " + significant(config_.train.lr) +
-                    "), a longer warm-up (train.warmup_steps), train.clip=1" +
-                    (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these examples");
+      not_finite("the loss is " + std::to_string(loss), first_step + static_cast<std::int64_t>(at),
+                 pending_[at].examples);
     }
     state_.pending_losses.push_back(loss);
     last_loss_ = loss;
@@ -160,7 +163,17 @@ void Training::one_step(data::BatchStream& stream, MetricsLog& metrics) {
     pending.examples.insert(pending.examples.end(), batch->examples.begin(), batch->examples.end());
   }
   const std::int64_t number = state_.step + 1;
-  pending.loss = step_.run(number, schedule_.at(number), on_device);
+  try {
+    pending.loss = step_.run(number, schedule_.at(number), on_device);
+  } catch (const c10::Error&) {
+    settle();  // an earlier loss may tell more
+    for (const FlatParameters::Group& group : parameters_.groups()) {
+      if (!group.values.isfinite().all().item<bool>()) {
+        not_finite("a weight is not finite", number, pending.examples);
+      }
+    }
+    throw;
+  }
   state_.step = number;
   pending_.push_back(std::move(pending));
   if (state_.step % config_.train.log_every == 0) log(metrics);

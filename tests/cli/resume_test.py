@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kills a training with SIGKILL at ten random moments; every loss must equal that of a run never killed."""
 import json
+import os
 import pathlib
 import random
 import signal
@@ -10,6 +11,8 @@ import tempfile
 import time
 
 program = sys.argv[1]
+# Small models on busy machines: threads would only wait for each other.
+os.environ["OMP_NUM_THREADS"] = "1"
 kills_wanted = 10
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
 print(f"seed {seed}")
@@ -21,7 +24,7 @@ def write_texts(path):
     source = random.Random(1)
     with open(path, "w", encoding="utf-8") as file:
         file.write("text\tlabel\n")
-        for _ in range(400):
+        for _ in range(300):
             label = source.choice("abc")
             text = [source.choice("mnopqrst") for _ in range(source.randrange(30, 300))]
             text[source.randrange(len(text))] = label
@@ -29,9 +32,9 @@ def write_texts(path):
 
 
 def command(data, out):
-    settings = ["train.steps=120", "train.batch_size=8", "train.log_every=1", "train.eval_every=30",
+    settings = ["train.steps=60", "train.batch_size=4", "train.log_every=1", "train.eval_every=20",
                 "train.checkpoint_every=4", "train.accumulate=2", "model.dropout=0.3", "model.layers=2",
-                "model.width=64", "train.lr=0.003"]
+                "model.width=32", "train.lr=0.003"]
     flags = [flag for setting in settings for flag in ("--set", setting)]
     return [program, "train", "--task", "text_files", "--data", str(data), "--device", "cpu", "--out", str(out), *flags]
 
@@ -82,7 +85,7 @@ len_compared = 0
 def compare(whole, killed):
     global len_compared
     expected, got = numbers(whole), numbers(killed)
-    assert len(expected) == 124, len(expected)
+    assert len(expected) == 63, len(expected)
     assert got == expected, next((g, e) for g, e in zip(got + [None], expected) if g != e)
     assert (whole / "best.safetensors").read_bytes() == (killed / "best.safetensors").read_bytes()
     len_compared += len(expected)

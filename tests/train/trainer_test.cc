@@ -2,6 +2,8 @@
 #include "train/trainer.h"
 
 #include <csignal>
+#include <random>
+#include <sstream>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
