@@ -17,56 +17,71 @@ namespace cosformer::cli {
 namespace {
 
 struct Options {
-  std::string run, part = "test", data_path, device = "auto";
+  std::vector<std::string> runs;
+  std::string part = "test", data_path, device = "auto";
   long long batch_size = 0;
   bool json = false;
 };
 
-void run_eval(const Options& o) {
-  train::RunConfig config = train::read_run(o.run);
-  const std::shared_ptr<models::Classifier> model = train::load_trained(o.run);
-  if (!o.data_path.empty()) config.data.path = o.data_path;
-  config.train.device = o.device;
-  const data::TaskData task = data::open_task(config.data, progress_line(config.data.task, "examples"));
+data::DatasetPointer part_of(const data::TaskData& task, const std::string& name) {
+  return name == "test" ? task.test : name == "valid" ? task.valid : task.train;
+}
+
+EvaluatedRun evaluate_run(const std::string& folder, const Options& o, const data::TaskData& task) {
+  EvaluatedRun run{folder, train::read_run(folder), {}};
+  const std::shared_ptr<models::Classifier> model = train::load_trained(folder);
   const models::InputConfig input = train::input_of(task), &trained = model->config().input;
   if (input.classes != trained.classes || input.vocabulary != trained.vocabulary || input.pairs != trained.pairs) {
-    throw UserError("the data of task " + config.data.task + " are not those that '" + o.run +
-                    "' was trained on: classes or vocabulary differ");
+    throw UserError("'" + folder + "' was trained on other data than these (" + task.description +
+                    "): classes or vocabulary differ");
   }
-  const data::DatasetPointer part = o.part == "test" ? task.test : o.part == "valid" ? task.valid : task.train;
-  const at::Device device = train::device_of(config.train);
+  run.config.train.device = o.device;
+  const at::Device device = train::device_of(run.config.train);
   model->to(device);
-  train::EvaluationOptions options = train::evaluation_options(config.train, trained, device);
+  train::EvaluationOptions options = train::evaluation_options(run.config.train, trained, device);
   if (o.batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(o.batch_size);
-  const train::Evaluation result =
-      train::evaluate(*model, part, options, progress_line("eval", "examples", part->size()));
+  const data::DatasetPointer part = part_of(task, o.part);
+  run.evaluation = train::evaluate(*model, part, options, progress_line("eval", "examples", part->size()));
+  return run;
+}
+
+void print_json(const Options& o, const std::vector<EvaluatedRun>& runs, const data::TaskData& task) {
+  nlohmann::ordered_json json{{"part", o.part}, {"runs", nlohmann::ordered_json::array()}};
+  for (const EvaluatedRun& run : runs) {
+    const auto examples = static_cast<double>(run.evaluation.examples);
+    json["runs"].push_back({{"run", run.folder},
+                            {"attention", nn::label_of(run.config.model.attention)},
+                            {"examples", run.evaluation.examples},
+                            {"accuracy", run.evaluation.accuracy},
+                            {"loss", run.evaluation.loss},
+                            {"examples_per_second", examples / run.evaluation.seconds}});
+  }
+  for (const data::Floor& floor : data::floors(*task.train, *task.test)) json["floors"][floor.rule] = floor.accuracy;
+  std::printf("%s\n", json.dump(1).c_str());
+}
+
+void run_eval(const Options& o) {
+  data::DataConfig data = train::read_run(o.runs.front()).data;
+  if (!o.data_path.empty()) data.path = o.data_path;
+  data::TaskData task = data::open_task(data, progress_line(data.task, "examples"));
+  std::vector<EvaluatedRun> runs;
+  for (const std::string& folder : o.runs) runs.push_back(evaluate_run(folder, o, task));
+  task.test = part_of(task, o.part);  // what the floors are measured on
   if (o.json) {
-    nlohmann::ordered_json json{{"run", o.run},
-                                {"part", o.part},
-                                {"attention", nn::label_of(config.model.attention)},
-                                {"examples", result.examples},
-                                {"accuracy", result.accuracy},
-                                {"loss", result.loss},
-                                {"examples_per_second", static_cast<double>(result.examples) / result.seconds}};
-    for (const data::Floor& floor : data::floors(*task.train, *part)) json["floors"][floor.rule] = floor.accuracy;
-    std::printf("%s\n", json.dump(1).c_str());
+    print_json(o, runs, task);
     return;
   }
-  data::TaskData shown = task;
-  shown.test = part;
   std::printf("%s\n", task.description.c_str());
   for (const std::string& note : task.notes) std::printf("note: %s\n", note.c_str());
-  std::printf("%s part: %s examples, %s examples/s on %s\n\n%s", o.part.c_str(),
-              with_commas(static_cast<long long>(result.examples)).c_str(),
-              significant(static_cast<double>(result.examples) / result.seconds).c_str(), device.str().c_str(),
-              accuracy_table(config, result, shown).c_str());
+  std::printf("%s part, %s examples:\n\n%s", o.part.c_str(),
+              with_commas(static_cast<long long>(task.test->size())).c_str(), accuracy_table(runs, task).c_str());
 }
 
 }  // namespace
 
 void add_eval(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("RUN", o->run, "folder of a run")->required();
+  app.add_option("RUN", o->runs, "folders of runs; several are compared on the data of the first")->required();
   app.add_option("--part", o->part, "test, valid or train")
       ->check(CLI::IsMember({"test", "valid", "train"}))
       ->capture_default_str();

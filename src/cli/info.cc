@@ -1,4 +1,4 @@
-// `cosformer info`: what this build and this machine offer.
+// `cosformer info`: what this build and this machine offer, or what a run is.
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -9,8 +9,10 @@
 #include <torch/version.h>
 
 #include "cli/command.h"
+#include "cli/run_info.h"
 #include "cli/version.h"
 #include "kernels/cpu/attention.h"
+#include "nn/attention_config.h"
 #include "ops/device_info.h"
 
 namespace cosformer::cli {
@@ -33,7 +35,7 @@ nlohmann::ordered_json gather() {
   info["cores"] = std::thread::hardware_concurrency();
   info["cuda_kernels"] = ops::has_cuda_kernels();
   info["gpus"] = ops::gpu_names();
-  info["mechanisms"] = {"cosformer", "linear", "softmax"};
+  info["mechanisms"] = nn::attention_names();
   info["feature_maps"] = {"relu", "elu1", "leaky_relu", "silu", "identity"};
   return info;
 }
@@ -63,8 +65,14 @@ void print(const nlohmann::ordered_json& info) {
 
 void add_info(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
+  const auto run = std::make_shared<std::string>();
+  app.add_option("RUN", *run, "a run's folder: tells of that run instead: settings, tensors, result");
   app.add_flag("--json", *json, "print one JSON object instead");
-  app.callback([json] {
+  app.callback([json, run] {
+    if (!run->empty()) {
+      print_run(*run, *json);
+      return;
+    }
     const nlohmann::ordered_json info = gather();
     if (*json) {
       std::printf("%s\n", info.dump(2).c_str());

@@ -24,7 +24,7 @@ constexpr std::array kCommands{
     Command{"train", "train a model, or go on with a run", add_train},
     Command{"eval", "how good a trained model is, beside what trivial rules reach", add_eval},
     Command{"predict", "what a trained model says about your inputs", add_predict},
-    Command{"info", "what this build and this machine offer", add_info},
+    Command{"info", "what this build and this machine offer, or what a run is", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
     Command{"data", "make the tasks of the Long Range Arena that can be made", add_data},

@@ -1,17 +1,47 @@
 #include "cli/run_report.h"
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
 #include "base/table.h"
 #include "data/floor.h"
 
 namespace cosformer::cli {
+namespace {
 
-std::string accuracy_table(const train::RunConfig& config, const train::Evaluation& test, const data::TaskData& task) {
-  const auto percent = [](double share) { return significant(100 * share, 4) + "%"; };
-  Table table({"on the test part", "accuracy", "loss"});
+std::string percent(double share) {
+  return significant(100 * share, 4) + "%";
+}
+
+}  // namespace
+
+std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::TaskData& task) {
+  Table table({"", "accuracy", "loss", "parameters", "trained in", "tokens/s", "peak memory"});
   for (const data::Floor& floor : data::floors(*task.train, *task.test)) {
-    table.add({"floor: " + floor.rule, percent(floor.accuracy), ""});
+    table.add({"floor: " + floor.rule, percent(floor.accuracy), "", "", "", "", ""});
   }
-  table.add({nn::label_of(config.model.attention), percent(test.accuracy), significant(test.loss, 4)});
+  for (const EvaluatedRun& run : runs) {
+    std::vector<std::string> row{nn::label_of(run.config.model.attention),
+                                 percent(run.evaluation.accuracy),
+                                 significant(run.evaluation.loss, 4),
+                                 "",
+                                 "",
+                                 "",
+                                 ""};
+    std::ifstream file(std::filesystem::path(run.folder) / "result.json");
+    const nlohmann::json result = nlohmann::json::parse(file, nullptr, false);
+    if (result.is_object()) {
+      row[3] = with_commas(result.value("parameters", 0LL));
+      row[4] = human_seconds(result.value("seconds", 0.0));
+      row[5] = with_commas(std::llround(result.value("tokens_per_second", 0.0)));
+      row[6] = human_bytes(result.value("peak_memory", 0.0));
+    }
+    table.add(row);
+  }
   return table.text();
 }
 

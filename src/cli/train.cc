@@ -9,10 +9,12 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cli/allocation_peak.h"
 #include "cli/command.h"
 #include "cli/curves.h"
 #include "cli/progress_line.h"
 #include "cli/run_report.h"
+#include "train/precision.h"
 #include "train/trainer.h"
 
 namespace cosformer::cli {
@@ -139,6 +141,8 @@ void run_training(const Options& o) {
     line->note(note);
     line->advance();
   };
+  const AllocationPeak peak(train::device_of(request.config.train));
+  observer.peak_memory = [&] { return peak.bytes(); };
   const train::TrainResult result = train::train(request, task, observer);
   line.reset();
   if (result.ending == train::Ending::kInterrupted) {
@@ -148,9 +152,10 @@ void run_training(const Options& o) {
   }
   if (result.ending == train::Ending::kStoppedEarly) log.write("stopped early: no better evaluation for a while");
   log.write("trained " + with_commas(result.state.step) + " steps in " + human_seconds(result.state.seconds) + ", " +
-            with_commas(std::llround(result.tokens_per_second)) + " tokens/s evaluations included");
+            with_commas(std::llround(result.tokens_per_second)) + " tokens/s while training, at most " +
+            human_bytes(result.peak_memory) + " of tensors");
   log.write(draw_curves(request.run));
-  std::printf("\n%s", accuracy_table(request.config, result.test, task).c_str());
+  std::printf("\n%s", accuracy_table({{request.run, request.config, result.test}}, task).c_str());
   std::printf("\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n", request.run.c_str(),
               request.run.c_str());
 }

@@ -56,6 +56,7 @@ json to_json(const TrainState& s) {
           {"best_step", s.best_step},
           {"evaluations_since_best", s.evaluations_since_best},
           {"seconds", s.seconds},
+          {"training_seconds", s.training_seconds},
           {"tokens", s.tokens},
           {"pending_losses", s.pending_losses}};
 }
@@ -70,6 +71,7 @@ TrainState state_from(const json& j) {
   j.at("best_step").get_to(s.best_step);
   j.at("evaluations_since_best").get_to(s.evaluations_since_best);
   j.at("seconds").get_to(s.seconds);
+  j.at("training_seconds").get_to(s.training_seconds);
   j.at("tokens").get_to(s.tokens);
   j.at("pending_losses").get_to(s.pending_losses);
   return s;
@@ -106,10 +108,18 @@ std::string damage(const fs::path& path, TrainState& state) {
   return "";
 }
 
+// Not fs::remove_all: some libtorch builds carry another version of its recursion under the same names, and crash.
+void remove_folder(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) files.push_back(entry.path());
+  for (const fs::path& file : files) fs::remove(file, ignored);
+  fs::remove(folder, ignored);
+}
+
 void remove_old(const std::string& run) {
   std::vector<std::int64_t> steps = checkpoint_steps(run);
-  std::error_code ignored;
-  for (std::size_t at = 0; at + kKept < steps.size(); ++at) fs::remove_all(checkpoint_path(run, steps[at]), ignored);
+  for (std::size_t at = 0; at + kKept < steps.size(); ++at) remove_folder(checkpoint_path(run, steps[at]));
 }
 
 }  // namespace
@@ -139,7 +149,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
   const fs::path target = checkpoint_path(run, state.step);
   const fs::path partial = folder_of(run) / ".partial";
   std::error_code error;
-  fs::remove_all(partial, error);
+  remove_folder(partial);
   if (!fs::create_directories(partial, error)) throw file_failure("make the folder", partial.string(), error.value());
   try {
     nn::write_tensors((partial / kTensorFiles[0]).string(), content.model, {{"cosformer.model", content.model_config}});
@@ -150,12 +160,12 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
     AtomicFile file((partial / kDescription).string());
     file.write(text.data(), text.size());
     file.commit();
-    fs::remove_all(target, error);  // left by a run that was killed here before and has come back to the same step
+    remove_folder(target);  // left by a run that was killed here before and has come back to the same step
     fs::rename(partial, target, error);
     if (error) throw file_failure("rename", partial.string(), error.value());
     sync_folder(folder_of(run));
   } catch (...) {
-    fs::remove_all(partial, error);
+    remove_folder(partial);
     throw;
   }
   remove_old(run);

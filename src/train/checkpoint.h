@@ -21,7 +21,8 @@ struct TrainState {
   double best_accuracy = -1;
   std::int64_t best_step = 0;
   std::int64_t evaluations_since_best = 0;
-  double seconds = 0;                  // of training, former processes included
+  double seconds = 0;                  // since the beginning, former processes included
+  double training_seconds = 0;         // of them, those spent on steps
   std::int64_t tokens = 0;             // trained on
   std::vector<double> pending_losses;  // of steps after the last line of metrics
 };

@@ -187,7 +187,9 @@ void Training::log(MetricsLog& metrics) {
   const double mean = sum / static_cast<double>(std::max<std::size_t>(state_.pending_losses.size(), 1));
   state_.pending_losses.clear();
   last_loss_ = mean;
-  tokens_per_second_ = static_cast<double>(state_.tokens - tokens_at_log_) / seconds_since(log_begin_);
+  const double interval = seconds_since(log_begin_);
+  tokens_per_second_ = static_cast<double>(state_.tokens - tokens_at_log_) / interval;
+  state_.training_seconds += interval;
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
   metrics.write(state_.step, {{"epoch", static_cast<double>(state_.position.epoch)},
                               {"loss", mean},
@@ -224,6 +226,8 @@ void Training::evaluate_and_keep_best(MetricsLog& metrics) {
 void Training::checkpoint() {
   settle();
   if (checkpointed_step_ == state_.step) return;
+  state_.training_seconds += seconds_since(log_begin_);
+  log_begin_ = Clock::now();
   const auto begin = Clock::now();
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
   save_checkpoint(run_, state_, content());
@@ -236,8 +240,8 @@ TrainResult Training::finish(Ending ending) {
   result.ending = ending;
   result.state = state_;
   result.parameters = model_->parameter_count();
-  const double seconds = std::max(seconds_before_ + seconds_since(process_begin_), 1e-9);
-  result.tokens_per_second = static_cast<double>(state_.tokens) / seconds;
+  result.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.training_seconds, 1e-9);
+  if (observer_.peak_memory) result.peak_memory = observer_.peak_memory();
   if (ending == Ending::kInterrupted) return result;
   load_weights(best_weights_path(run_), *model_);
   result.valid = evaluate_on(task_.valid);
@@ -248,8 +252,10 @@ TrainResult Training::finish(Ending ending) {
       {"parameters", result.parameters},
       {"steps", state_.step},
       {"best_step", state_.best_step},
-      {"seconds", seconds},
+      {"seconds", seconds_before_ + seconds_since(process_begin_)},
       {"tokens", state_.tokens},
+      {"tokens_per_second", result.tokens_per_second},
+      {"peak_memory", result.peak_memory},
       {"valid_loss", result.valid.loss},
       {"valid_accuracy", result.valid.accuracy},
       {"test_loss", result.test.loss},

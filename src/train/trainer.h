@@ -16,6 +16,7 @@ struct Observer {
   std::function<void(const std::string& line)> say;  // a line worth keeping
   // After each step; `loss` is the latest that is known (it may be some steps old), NaN before the first.
   std::function<void(const TrainState& state, double loss, double tokens_per_second)> step;
+  std::function<double()> peak_memory;  // bytes held at most since the training began; may be empty
 };
 
 enum class Ending { kFinished, kStoppedEarly, kInterrupted };
@@ -23,8 +24,9 @@ enum class Ending { kFinished, kStoppedEarly, kInterrupted };
 struct TrainResult {
   Ending ending = Ending::kFinished;
   TrainState state;
-  Evaluation valid, test;  // of the best weights, not when interrupted
-  double tokens_per_second = 0;
+  Evaluation valid, test;        // of the best weights, not when interrupted
+  double tokens_per_second = 0;  // while training, evaluations and checkpoints not counted
+  double peak_memory = 0;        // bytes; 0: nobody watched
   std::int64_t parameters = 0;
 };
 

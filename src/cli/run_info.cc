@@ -1,0 +1,74 @@
+#include "cli/run_info.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "base/table.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
+
+namespace cosformer::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json gather(const std::string& folder) {
+  train::RunConfig config = train::read_run(folder);
+  ordered_json info{{"run", folder}, {"attention", nn::label_of(config.model.attention)}};
+  Settings settings;
+  train::add_settings(settings, config);
+  // The values of our settings are written alike in TOML and in JSON.
+  for (const Settings::Description& d : settings.descriptions()) {
+    info["settings"][d.key] = ordered_json::parse(d.value);
+  }
+  info["checkpoints"] = train::checkpoint_steps(folder);
+  if (std::filesystem::exists(train::best_weights_path(folder))) {
+    const auto model = train::load_trained(folder);
+    info["parameters"] = model->parameter_count();
+    for (const auto& item : model->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
+  }
+  std::ifstream file(std::filesystem::path(folder) / "result.json");
+  if (file) info["result"] = ordered_json::parse(file, nullptr, false);
+  return info;
+}
+
+void print(const ordered_json& info) {
+  std::printf("run          %s\nattention    %s\n", info["run"].get<std::string>().c_str(),
+              info["attention"].get<std::string>().c_str());
+  if (info.contains("parameters"))
+    std::printf("parameters   %s\n", with_commas(info["parameters"].get<long long>()).c_str());
+  std::printf("checkpoints  ");
+  for (const auto& step : info["checkpoints"]) std::printf("step %lld  ", step.get<long long>());
+  std::printf("\n\n");
+  Table settings({"setting", "value"});
+  for (const auto& [key, value] : info["settings"].items()) settings.add({key, value.dump()});
+  std::printf("%s", settings.text().c_str());
+  if (info.contains("tensors")) {
+    Table tensors({"tensor", "shape"});
+    for (const auto& [name, shape] : info["tensors"].items()) tensors.add({name, shape.dump()});
+    std::printf("\n%s", tensors.text().c_str());
+  }
+  if (info.contains("result")) {
+    Table result({"result", "value"});
+    for (const auto& [key, value] : info["result"].items()) {
+      result.add({key, value.is_number_float() ? significant(value.get<double>(), 5) : value.dump()});
+    }
+    std::printf("\n%s", result.text().c_str());
+  }
+}
+
+}  // namespace
+
+void print_run(const std::string& folder, bool as_json) {
+  const ordered_json info = gather(folder);
+  if (as_json) {
+    std::printf("%s\n", info.dump(1).c_str());
+  } else {
+    print(info);
+  }
+}
+
+}  // namespace cosformer::cli
