@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Train, go on, evaluate, predict and inspect through the program, and what it says to wrong requests.
+set -uo pipefail
+program=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export OMP_NUM_THREADS=1  # small models on busy machines: threads would only wait for each other
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  sed 's/^/  | /' output.txt | tail -20
+  failures=$((failures + 1))
+}
+
+# expect CODE PATTERN COMMAND…: the exit code, and a line of the output that matches.
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  "$@" > output.txt 2>&1 < input.txt
+  local got=$?
+  [ "$got" -eq "$code" ] || fail "$* exited with $got, not $code"
+  grep -qE -- "$pattern" output.txt || fail "$*: nothing matches '$pattern'"
+}
+: > input.txt
+
+# Which of two letters is in the text?
+{
+  printf 'review\tmood\n'
+  for i in $(seq 1 80); do
+    printf 'xyzxyz%s a xy\tgood\nzyx%s b zyxz\tbad\n' "$i" "$i"
+  done
+} > texts.tsv
+train=("$program" train --task text_files --data texts.tsv --set data.text_column=review --set data.label_column=mood
+  --set model.width=16 --set model.heads=2 --set model.layers=1 --set model.feed_forward=16 --device cpu
+  --set train.lr=0.02 --set train.batch_size=8 --set train.log_every=2 --set train.eval_every=20)
+
+expect 0 'data.task .*fashion_mnist' "$program" train --settings
+expect 0 'cosformer_plus +[0-9.]+%' "${train[@]}" --steps 60 --out run
+for file in config.toml best.safetensors metrics.jsonl log.txt result.json curves.svg curves.png; do
+  [ -s "run/$file" ] || fail "run/$file is missing"
+done
+ls run/tensorboard/events.out.tfevents.* > output.txt 2>&1 || fail "no event file"
+expect 0 'going on from step 60' "${train[@]}" --steps 60 --out run
+expect 2 'other settings \(train.lr' "${train[@]}" --steps 60 --out run --set train.lr=0.01
+expect 0 'floor: most frequent class' "$program" eval run
+expect 0 'floors' "$program" eval run run --json
+python3 -c 'import json,sys; d=json.load(open("output.txt")); assert len(d["runs"])==2 and d["runs"][0]["accuracy"]>0.9, d' \
+  || fail "eval --json"
+expect 0 'attention.convolution' "$program" info run
+expect 0 '"model.width": 16' "$program" info run --json
+
+printf 'xyzxyz90 a xy\nzyx90 b zyxz\n' > input.txt
+expect 0 '^1	good	0' "$program" predict run --input -
+expect 0 '^2	bad	0' "$program" predict run --input -
+expect 0 '"label":"bad"' "$program" predict run --input - --output jsonl
+head -3 texts.tsv > few.tsv
+expect 0 '2 of 2 right' "$program" predict run --input few.tsv
+: > input.txt
+
+# Ctrl-C saves and ends with 130; the same command goes on.
+"${train[@]}" --steps 100000 --out long > output.txt 2>&1 &
+process=$!
+for _ in $(seq 1 300); do
+  [ -s long/best.safetensors ] && break
+  sleep 0.1
+done
+kill -INT $process
+wait $process
+[ $? -eq 130 ] || fail "Ctrl-C did not end with 130"
+grep -q 'go on with: cosformer train --resume long' output.txt || fail "Ctrl-C does not tell how to go on"
+ls long/checkpoints/step-* > output.txt 2>&1 || fail "Ctrl-C left no checkpoint"
+
+# A damaged checkpoint is named, the intact one before it offered, and going on from that works.
+newest=$(ls -d run/checkpoints/step-* | tail -1)
+printf 'X' | dd of="$newest/model.safetensors" bs=1 seek=900 conv=notrunc 2> /dev/null
+expect 2 'is damaged.*--from 40' "$program" train --resume run
+expect 0 'going on from step 40' "$program" train --resume run --from 40
+
+expect 2 "no setting 'train.lrr'; did you mean 'train.lr'" "${train[@]}" --set train.lrr=1
+printf '[train]\nlearning_rate = 3\n' > bad.toml
+expect 2 "bad.toml:2: there is no setting 'train.learning_rate'" "${train[@]}" --config bad.toml
+expect 2 'cannot read the settings file' "${train[@]}" --config missing.toml
+expect 2 'one of cosformer, cosformer_plus, softmax, linear' "${train[@]}" --attention softmx
+expect 2 'published method' "${train[@]}" --attention cosformer --set attention.gate=true
+expect 2 'not a run' "$program" eval nowhere
+expect 2 'not a run' "$program" predict nowhere --input few.tsv
+expect 2 'missing.tsv' "$program" predict run --input missing.tsv
+printf 'text\tlabel\none\tx\nonly\n' > broken.tsv
+expect 2 'broken.tsv.*line 3|broken.tsv:3' "$program" train --task text_files --data broken.tsv --out other
+[ -e other ] && fail "a run that could not begin left its folder"
+
+[ $failures -eq 0 ] && echo "all as expected"
+exit $((failures > 0))
