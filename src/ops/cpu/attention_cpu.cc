@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "kernels/attention.h"
+#include "ops/cpu/huge_pages.h"
 #include "ops/cpu/kernel_choice.h"
 #include "ops/device_ops.h"
 #include "ops/tensor_views.h"
@@ -150,7 +151,7 @@ ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
-  const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
+  const at::Tensor out = empty_on_huge_pages({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
   const at::Tensor denominator =
       a.normalized() ? at::empty({q.size(0), q.size(1), q.size(2)}, accumulation) : at::empty({0}, accumulation);
   CpuProblem cpu(a);
@@ -174,9 +175,9 @@ BackwardResult cpu_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv,
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
-  const at::Tensor dq = at::empty_like(q, at::MemoryFormat::Contiguous);
-  const at::Tensor dk = at::empty_like(k, at::MemoryFormat::Contiguous);
-  const at::Tensor dv = at::empty_like(v, at::MemoryFormat::Contiguous);
+  const at::Tensor dq = empty_on_huge_pages(q.sizes(), q.options());
+  const at::Tensor dk = empty_on_huge_pages(k.sizes(), k.options());
+  const at::Tensor dv = empty_on_huge_pages(v.sizes(), v.options());
   const at::Tensor none = at::empty({0}, accumulation);
   // A gradient that arrives expanded (from a sum, say) has stride 0 in its last dimension; kernels want 1.
   const at::Tensor dense_dout = dout.stride(3) == 1 ? dout : dout.contiguous();
