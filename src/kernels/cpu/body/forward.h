@@ -78,6 +78,7 @@ class ForwardSegment {
         load_chunk_queries(chunk, true, keep);
         read_state(chunk, keep);
         read_chunk(chunk, scan);
+        if (head_.problem.causal) keep_future_out(chunk);
         if (scan == Scan::kFromLeft) write_rows(chunk);
         x_.sum = sum;
         x_.row_sum = row_sum;
@@ -98,13 +99,15 @@ class ForwardSegment {
   void decode(ExternalState<T> from, ExternalState<T> to) {
     const Chunk chunk = chunk_of(0, Scan::kFromLeft);
     packed_ = false;
+    x_.half = {};  // too little to multiply for rounding to be worth it
     prepare_toeplitz(head_, angles_, Scan::kFromLeft);
     prepare_chunk(head_, angles_, chunk, Scan::kFromLeft);
     load_chunk_keys(chunk, true);
     load_chunk_queries(chunk, true, 0);
     const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     stream_state(head_, chunk.length, x_.query, x_.key, x_.value, decay, from, to, x_.sum, x_.row_sum);
-    read_chunk(chunk, Scan::kFromLeft);
+    score_chunk(chunk, Scan::kFromLeft);
+    add_values_by_row(chunk);
     write_rows(chunk);
   }
 
@@ -193,17 +196,30 @@ class ForwardSegment {
 
   // sum = keep·sum + query·kv, and the same for the row sums with z
   void read_state(const Chunk& chunk, T keep) {
-    multiply<Layout::kRows, T>({x_.query, 2 * shape_.dim, state_, shape_.value_dim, x_.sum, shape_.value_dim,
-                                chunk.queries, shape_.value_dim, 2 * shape_.dim, keep, Band::kAll, &ahead_, x_.half,
-                                packed(kQuery)});
+    add_state(chunk, keep);
     if (!normalized() || packed_) return;
     add_row_products(x_.query, 2 * shape_.dim, z_of(shape_, state_), 0, chunk.queries, 2 * shape_.dim, keep,
                      x_.row_sum);
   }
 
+  void add_state(const Chunk& chunk, T keep) {
+    multiply<Layout::kRows, T>({x_.query, 2 * shape_.dim, state_, shape_.value_dim, x_.sum, shape_.value_dim,
+                                chunk.queries, shape_.value_dim, 2 * shape_.dim, keep, Band::kAll, &ahead_, x_.half,
+                                packed(kQuery)});
+  }
+
   // The pairs inside the chunk.
   void read_chunk(const Chunk& chunk, Scan scan) {
     if (chunk.keys == 0) return;
+    score_chunk(chunk, scan);
+    multiply<Layout::kRows, T>({x_.score, shape_.chunk, x_.value, shape_.value_dim, x_.sum, shape_.value_dim,
+                                chunk.queries, shape_.value_dim, chunk.keys, T(1),
+                                scan == Scan::kFromLeft ? Band::kUpToRow : Band::kFromRow, &ahead_, x_.half, nullptr,
+                                packed(kValue)});
+  }
+
+  // Their scores, and the row sums of those.
+  void score_chunk(const Chunk& chunk, Scan scan) {
     const bool left = scan == Scan::kFromLeft;
     const Index columns = round_up(chunk.keys, kLanes<T>);
     if (!packed_) transpose(x_.phi_k, shape_.dim, chunk.keys, shape_.dim, x_.phi_kt, shape_.chunk);
@@ -211,11 +227,26 @@ class ForwardSegment {
                                 columns, shape_.dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_,
                                 x_.half, packed(kPhiQuery), packed(kPhiKey)});
     apply_toeplitz<T>(angles_, chunk.queries, chunk.keys, shape_.chunk, scan, nullptr, x_.score);
-    multiply<Layout::kRows, T>({x_.score, shape_.chunk, x_.value, shape_.value_dim, x_.sum, shape_.value_dim,
-                                chunk.queries, shape_.value_dim, chunk.keys, T(1),
-                                left ? Band::kUpToRow : Band::kFromRow, &ahead_, x_.half, nullptr, packed(kValue)});
     if (!normalized()) return;
     add_row_products<T>(x_.score, shape_.chunk, nullptr, 0, chunk.queries, columns, T(1), x_.row_sum);
+  }
+
+  // Within a tile of a product a query also meets the values after it, with weight zero: 0·inf would reach it. Where
+  // sums are not finite, the numerators are therefore computed again, each row from the values that it may see; other
+  // rows come out as the same bits.
+  void keep_future_out(const Chunk& chunk) {
+    if (chunk.keys == 0 || all_finite(x_.sum, chunk.queries * shape_.value_dim)) return;
+    add_state(chunk, 0);
+    add_values_by_row(chunk);
+  }
+
+  void add_values_by_row(const Chunk& chunk) {
+    if (packed_) load_values(head_, chunk, x_.value);
+    for (Index i = 0; i < chunk.queries; ++i) {
+      multiply<Layout::kRows, T>({x_.score + i * shape_.chunk, shape_.chunk, x_.value, shape_.value_dim,
+                                  x_.sum + i * shape_.value_dim, shape_.value_dim, 1, shape_.value_dim,
+                                  i + 1 < chunk.keys ? i + 1 : chunk.keys, T(1), Band::kAll, nullptr, x_.half});
+    }
   }
 
   void write_rows(const Chunk& chunk) {
