@@ -275,8 +275,13 @@ BenchResult finish(const Measurement& m, const Roof& roof) {
   const double seconds = result.median_ms * 1e-3;
   result.tokens_per_s = static_cast<double>(c.batch * c.length) / seconds;
   if (!m.copy_times_ms.empty()) {
-    result.roof_fraction = m.moved_bytes / m.copied_bytes * median_of(m.copy_times_ms) / result.median_ms;
-  } else if (roof.copy_gb_per_s > 0) {
+    const double share = m.moved_bytes / m.copied_bytes;
+    const double fastest_copy = *std::min_element(m.copy_times_ms.begin(), m.copy_times_ms.end());
+    result.roof_fraction = share * median_of(m.copy_times_ms) / result.median_ms;
+    result.best_fraction = share * fastest_copy / result.min_ms;
+    return result;
+  }
+  if (roof.copy_gb_per_s > 0) {
     const double bytes = m.moved_bytes > 0 ? m.moved_bytes : useful_bytes(c) * token_heads(c);
     result.roof_fraction = bytes / seconds / (roof.copy_gb_per_s * 1e9);
   } else {
@@ -285,6 +290,7 @@ BenchResult finish(const Measurement& m, const Roof& roof) {
     const double gflops = bf16 ? roof.gflops_bf16 : float_gflops;
     result.roof_fraction = useful_flops(c) * token_heads(c) / seconds / (gflops * 1e9);
   }
+  result.best_fraction = result.roof_fraction * result.median_ms / result.min_ms;
   return result;
 }
 

@@ -27,6 +27,7 @@ struct BenchResult {
   double max_error = 0;      // of one head, against the oracle in float64; NaN: not compared
   double error_bound = 0;    // twice the naive forms' error
   double roof_fraction = 0;  // of an FMA loop (CPU) or a copy (GPU, decode) timed in the same run
+  double best_fraction = 0;  // the same of the fastest run, as the roof is the fastest round of its loop
   std::string skipped;       // why there is no measurement, or empty
 };
 

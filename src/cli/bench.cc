@@ -81,7 +81,8 @@ nlohmann::ordered_json to_json(const BenchCase& c, const BenchResult& r) {
                                     {"peak_bytes", r.peak_bytes},
                                     {"max_error", r.max_error},
                                     {"error_bound", r.error_bound},
-                                    {"roof_fraction", r.roof_fraction}}) {
+                                    {"roof_fraction", r.roof_fraction},
+                                    {"best_fraction", r.best_fraction}}) {
     line[name] = measured ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
   }
   if (!measured) line["skipped"] = r.skipped;
@@ -106,13 +107,13 @@ std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
                                std::to_string(c.length),
                                std::to_string(c.dim)};
   if (!r.skipped.empty()) {
-    row.insert(row.end(), 6, "");
+    row.insert(row.end(), 7, "");
     row.push_back(r.skipped);
     return row;
   }
   row.insert(row.end(), {significant(r.median_ms), spread_of(r), with_commas(static_cast<long long>(r.tokens_per_s)),
                          human_bytes(r.peak_bytes), significant(r.max_error, 2), significant(r.error_bound, 2),
-                         significant(100 * r.roof_fraction, 2) + "%"});
+                         significant(100 * r.roof_fraction, 2) + "%", significant(100 * r.best_fraction, 2) + "%"});
   return row;
 }
 
@@ -185,7 +186,7 @@ void bench_attention(const Settings& s) {
   const Roof roof = measure_roof(s.device, threads);
   print_roof(s, roof, threads);
   Table table({"impl", "pass", "dtype", "mask", "B", "H", "N", "D", "median ms", "spread", "tokens/s", "extra memory",
-               "error", "its bound", "of roof"});
+               "error", "its bound", "of roof", "at best"});
   std::string lines;
   bool wrong = false;
   const std::vector<BenchResult> results = measure_all(cases, s, roof);

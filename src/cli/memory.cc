@@ -18,12 +18,20 @@ namespace {
 class HugePageAllocator final : public c10::Allocator {
  public:
 #if TORCH_VERSION_MAJOR >= 2
-  c10::DataPtr allocate(std::size_t size) override { return advised(size); }
-  void copy_data(void* to, const void* from, std::size_t count) const override { std::memcpy(to, from, count); }
+  c10::DataPtr allocate(std::size_t size) override {
+    return advised(size);
+  }
+  void copy_data(void* to, const void* from, std::size_t count) const override {
+    std::memcpy(to, from, count);
+  }
 #else
-  c10::DataPtr allocate(std::size_t size) const override { return advised(size); }
+  c10::DataPtr allocate(std::size_t size) const override {
+    return advised(size);
+  }
 #endif
-  c10::DeleterFnPtr raw_deleter() const override { return c10::GetDefaultCPUAllocator()->raw_deleter(); }
+  c10::DeleterFnPtr raw_deleter() const override {
+    return c10::GetDefaultCPUAllocator()->raw_deleter();
+  }
 
  private:
   static c10::DataPtr advised(std::size_t size) {

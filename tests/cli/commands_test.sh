@@ -66,7 +66,7 @@ if [ "$(wc -l < "$work/bench.json")" -ne 56 ]; then
   failures=$((failures + 1))
 fi
 for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
-  peak_bytes max_error error_bound roof_fraction; do
+  peak_bytes max_error error_bound roof_fraction best_fraction; do
   if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then
     echo "FAILED: '$field' is not on every line of the JSON file"
     failures=$((failures + 1))
