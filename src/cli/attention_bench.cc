@@ -12,6 +12,7 @@
 
 #include "base/table.h"
 #include "cli/allocation_peak.h"
+#include "cli/decode_bench.h"
 #include "cosformer/attention.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/reference/reference.h"
@@ -26,9 +27,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using kernels::DType;
 
-constexpr double kChunk = 32;  // the chunk that the useful work of the causal form is counted with
+constexpr double kChunk = 32;  // the chunk that the work of the causal form is counted with
 
-// Arithmetic that the form cannot do without, per token and head, additions and multiplications both counted.
+// Arithmetic of the form per token and head, additions and multiplications both counted, as docs/kernels.md counts it:
+// the pairs inside a chunk as whole squares, gradients of scores once. What is computed beyond that does not count.
 double useful_flops(const BenchCase& c) {
   const auto d = static_cast<double>(c.dim), n = static_cast<double>(c.length);
   const bool backward = c.pass != "fwd";
@@ -36,7 +38,7 @@ double useful_flops(const BenchCase& c) {
   if (c.impl == "softmax" || c.impl == "quadratic") return (4 + (backward ? 10 : 0)) * seen * d;
   if (c.impl == "recurrent") return (8 + (backward ? 24 : 0)) * d * d;
   if (!c.causal) return (8 + (backward ? 16 : 0)) * d * d;
-  return (8 + (backward ? 20 : 0)) * d * d + (3 + (backward ? 6 : 0)) * kChunk * d;
+  return (8 + (backward ? 20 : 0)) * d * d + (4 + (backward ? 10 : 0)) * kChunk * d;
 }
 
 // Bytes that a pass must move at least, per token and head: inputs read once, results written once.
@@ -108,6 +110,7 @@ std::string why_skip(const BenchCase& c, const Effort& effort) {
                          static_cast<double>(kernels::size_of(c.dtype)) * (c.pass == "fwd" ? 2 : 4);
     if (bytes > 8e9) return "needs " + human_bytes(bytes) + " for its N×N matrices";
   }
+  if (c.pass == "decode" && c.impl != "chunked") return "has no decode step";
   if (on_gpu && (c.impl == "quadratic" || c.impl == "recurrent")) return "a reference form, on the CPU only";
   if (on_gpu || c.impl == "chunked") return "";
   const double gflops = c.impl == "softmax" ? 30.0 : 1.0;  // per thread, a low guess
@@ -179,22 +182,9 @@ void compare_softmax(const BenchCase& c, const Inputs& x, const Outputs& y, Benc
   result.error_bound = 2 * kernels::unit_roundoff(c.dtype) * v.abs().max().item<double>();
 }
 
-std::vector<double> time_runs(const BenchCase& c, const Inputs& x, const Effort& effort) {
-  const at::Device device(c.device);
-  const auto once = [&](int times) {
-    wait_for_device(device);
-    const auto start = Clock::now();
-    for (int at = 0; at < times; ++at) run_once(c, x);
-    wait_for_device(device);
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / times;
-  };
-  const double first = once(1);
-  const int together = device.is_cuda() ? std::clamp(static_cast<int>(5.0 / first), 1, 20) : 1;
-  const int repeats = std::clamp(static_cast<int>(effort.seconds * 1e3 / (first * together)), 3, 200);
-  std::vector<double> times(static_cast<std::size_t>(repeats));
-  for (double& time : times) time = once(together);
-  std::sort(times.begin(), times.end());
-  return times;
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 }  // namespace
@@ -230,37 +220,77 @@ Roof measure_roof(const std::string& device, int threads) {
   return roof;
 }
 
-BenchResult measure(const BenchCase& c, const Roof& roof, const Effort& effort) {
-  BenchResult result;
-  result.skipped = why_skip(c, effort);
-  if (!result.skipped.empty()) return result;
+Measurement prepare(const BenchCase& c, const Effort& effort) {
+  Measurement m;
+  m.c = c;
+  m.result.skipped = why_skip(c, effort);
+  if (!m.result.skipped.empty()) return m;
   at::set_num_threads(c.threads);
-  const Inputs x = make_inputs(c, c.pass != "fwd");
   const ops::UseCpuKernels use(kernels_of(c));
-  {
-    const AllocationPeak peak{at::Device(c.device)};
-    const Outputs y = run_once(c, x);  // also the warm-up
-    wait_for_device(at::Device(c.device));
-    result.peak_bytes = peak.bytes();
-    if (c.impl == "softmax") {
-      compare_softmax(c, x, y, result);
-    } else {
-      compare_with_oracle(c, x, y, result);
-    }
+  if (c.pass == "decode") return prepare_decode(c);
+  const Inputs x = make_inputs(c, c.pass != "fwd");
+  const AllocationPeak peak{at::Device(c.device)};
+  const Outputs y = run_once(c, x);  // also the warm-up
+  wait_for_device(at::Device(c.device));
+  m.result.peak_bytes = peak.bytes();
+  if (c.impl == "softmax") {
+    compare_softmax(c, x, y, m.result);
+  } else {
+    compare_with_oracle(c, x, y, m.result);
   }
-  const std::vector<double> times = time_runs(c, x, effort);
+  m.once = [c, x] { run_once(c, x); };
+  return m;
+}
+
+void repeat(Measurement& m, double seconds) {
+  if (!m.once) return;
+  at::set_num_threads(m.c.threads);
+  const ops::UseCpuKernels use(kernels_of(m.c));
+  const at::Device device(m.c.device);
+  const auto time = [&device](const std::function<void()>& run, int times) {
+    wait_for_device(device);
+    const auto start = Clock::now();
+    for (int at = 0; at < times; ++at) run();
+    wait_for_device(device);
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / times;
+  };
+  const double first = time(m.once, 1);
+  const int together = device.is_cuda() ? std::clamp(static_cast<int>(5.0 / first), 1, 20) : 1;
+  const int repeats = std::clamp(static_cast<int>(seconds * 1e3 / (first * together)), 3, 200);
+  for (int at = 0; at < repeats; ++at) {
+    m.times_ms.push_back(time(m.once, together));
+    if (m.copy) m.copy_times_ms.push_back(time(m.copy, 1));
+  }
+}
+
+BenchResult finish(const Measurement& m, const Roof& roof) {
+  BenchResult result = m.result;
+  if (!result.skipped.empty()) return result;
+  const BenchCase& c = m.c;
+  std::vector<double> times = m.times_ms;
+  std::sort(times.begin(), times.end());
   result.median_ms = times[times.size() / 2];
   result.min_ms = times.front();
   result.p90_ms = times[std::min(times.size() - 1, times.size() * 9 / 10)];
-  result.tokens_per_s = static_cast<double>(c.batch * c.length) / (result.median_ms * 1e-3);
+  const double seconds = result.median_ms * 1e-3;
+  result.tokens_per_s = static_cast<double>(c.batch * c.length) / seconds;
+  if (!m.copy_times_ms.empty()) {
+    const double share = m.moved_bytes / m.copied_bytes;
+    const double fastest_copy = *std::min_element(m.copy_times_ms.begin(), m.copy_times_ms.end());
+    result.roof_fraction = share * median_of(m.copy_times_ms) / result.median_ms;
+    result.best_fraction = share * fastest_copy / result.min_ms;
+    return result;
+  }
   if (roof.copy_gb_per_s > 0) {
-    result.roof_fraction = useful_bytes(c) * token_heads(c) / (result.median_ms * 1e-3) / (roof.copy_gb_per_s * 1e9);
+    const double bytes = m.moved_bytes > 0 ? m.moved_bytes : useful_bytes(c) * token_heads(c);
+    result.roof_fraction = bytes / seconds / (roof.copy_gb_per_s * 1e9);
   } else {
     const bool bf16 = c.dtype == DType::kBFloat16 && roof.gflops_bf16 > 0 && c.impl == "chunked";
     const double float_gflops = c.dtype == DType::kFloat64 ? roof.gflops_float32 / 2 : roof.gflops_float32;
     const double gflops = bf16 ? roof.gflops_bf16 : float_gflops;
-    result.roof_fraction = useful_flops(c) * token_heads(c) / (result.median_ms * 1e-3) / (gflops * 1e9);
+    result.roof_fraction = useful_flops(c) * token_heads(c) / seconds / (gflops * 1e9);
   }
+  result.best_fraction = result.roof_fraction * result.median_ms / result.min_ms;
   return result;
 }
 

@@ -1,6 +1,7 @@
 // One measurement of one way to compute attention: time, memory, error, and the fraction of what the machine could do.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@ namespace cosformer::cli {
 
 struct BenchCase {
   std::string impl;  // chunked, quadratic, recurrent, softmax
-  std::string pass;  // fwd, fwd+bwd
+  std::string pass;  // fwd, fwd+bwd, decode: `length` new tokens on a carried state
   std::string device;
   kernels::DType dtype = kernels::DType::kFloat32;
   bool causal = true;
@@ -25,7 +26,8 @@ struct BenchResult {
   double peak_bytes = 0;     // most memory held beyond the inputs
   double max_error = 0;      // of one head, against the oracle in float64; NaN: not compared
   double error_bound = 0;    // twice the naive forms' error
-  double roof_fraction = 0;  // of an FMA loop (CPU) or a copy (GPU) timed in the same run
+  double roof_fraction = 0;  // of an FMA loop (CPU) or a copy (GPU, decode) timed in the same run
+  double best_fraction = 0;  // the same of the fastest run, as the roof is the fastest round of its loop
   std::string skipped;       // why there is no measurement, or empty
 };
 
@@ -42,6 +44,19 @@ struct Effort {
   double most_seconds = 60;  // a single run expected to take longer is skipped
 };
 
-BenchResult measure(const BenchCase& c, const Roof& roof, const Effort& effort);
+// A case whose inputs exist and whose first run was checked, to be timed once or in turns with others.
+struct Measurement {
+  BenchCase c;
+  BenchResult result;          // without times as yet
+  std::function<void()> once;  // empty: skipped
+  // A copy to run by turns with it, where that is what limits it, and the bytes that each moves.
+  std::function<void()> copy;
+  double moved_bytes = 0, copied_bytes = 0;
+  std::vector<double> times_ms, copy_times_ms;
+};
+
+Measurement prepare(const BenchCase& c, const Effort& effort);
+void repeat(Measurement& m, double seconds);
+BenchResult finish(const Measurement& m, const Roof& roof);
 
 }  // namespace cosformer::cli

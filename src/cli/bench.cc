@@ -26,7 +26,7 @@ struct Settings {
   std::string lengths = "1024,4096", heads = "8", dims = "64", batch = "1", dtypes = "float32";
   std::string causal = "both", pass = "fwd,fwd+bwd", impl = "chunked,softmax", decay = "off";
   std::string device = "cpu", json;
-  int threads = 0;
+  int threads = 0, rounds = 1;
   Effort effort;
 };
 
@@ -40,7 +40,7 @@ std::vector<bool> parse_switch(const char* option, const std::string& text, cons
 std::vector<BenchCase> cross_product(const Settings& s, int threads) {
   std::vector<BenchCase> cases;
   const auto impls = parse_names("--impl", s.impl, {"chunked", "quadratic", "recurrent", "softmax"});
-  const auto passes = parse_names("--pass", s.pass, {"fwd", "fwd+bwd"});
+  const auto passes = parse_names("--pass", s.pass, {"fwd", "fwd+bwd", "decode"});
   const auto causal = parse_switch("--causal", s.causal, "yes", "no");
   const auto decay = parse_switch("--decay", s.decay, "on", "off");
   for (const auto dtype : parse_dtypes(s.dtypes))
@@ -53,6 +53,7 @@ std::vector<BenchCase> cross_product(const Settings& s, int threads) {
                 for (const std::string& pass : passes)
                   for (const std::string& impl : impls) {
                     if (impl == "softmax" && with_decay) continue;
+                    if (pass == "decode" && !is_causal) continue;
                     cases.push_back(
                         {impl, pass, s.device, dtype, is_causal, with_decay, batch, heads, length, dim, threads});
                   }
@@ -80,7 +81,8 @@ nlohmann::ordered_json to_json(const BenchCase& c, const BenchResult& r) {
                                     {"peak_bytes", r.peak_bytes},
                                     {"max_error", r.max_error},
                                     {"error_bound", r.error_bound},
-                                    {"roof_fraction", r.roof_fraction}}) {
+                                    {"roof_fraction", r.roof_fraction},
+                                    {"best_fraction", r.best_fraction}}) {
     line[name] = measured ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
   }
   if (!measured) line["skipped"] = r.skipped;
@@ -105,13 +107,13 @@ std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
                                std::to_string(c.length),
                                std::to_string(c.dim)};
   if (!r.skipped.empty()) {
-    row.insert(row.end(), 6, "");
+    row.insert(row.end(), 7, "");
     row.push_back(r.skipped);
     return row;
   }
   row.insert(row.end(), {significant(r.median_ms), spread_of(r), with_commas(static_cast<long long>(r.tokens_per_s)),
                          human_bytes(r.peak_bytes), significant(r.max_error, 2), significant(r.error_bound, 2),
-                         significant(100 * r.roof_fraction, 2) + "%"});
+                         significant(100 * r.roof_fraction, 2) + "%", significant(100 * r.best_fraction, 2) + "%"});
   return row;
 }
 
@@ -127,15 +129,39 @@ void print_roof(const Settings& s, const Roof& roof, int threads) {
 }
 
 // What torch cannot do in one cell of the table (a dtype without a kernel, too little memory) leaves the others be.
-BenchResult measure_or_explain(const BenchCase& c, const Roof& roof, const Effort& effort) {
-  BenchResult r;
+Measurement prepare_or_explain(const BenchCase& c, const Effort& effort) {
+  Measurement m;
   try {
-    return measure(c, roof, effort);
+    return prepare(c, effort);
   } catch (const c10::Error& error) {
-    r.skipped = error.what_without_backtrace();
-    r.skipped = r.skipped.substr(0, r.skipped.find('\n'));
+    m.c = c;
+    m.result.skipped = error.what_without_backtrace();
+    m.result.skipped = m.result.skipped.substr(0, m.result.skipped.find('\n'));
   }
-  return r;
+  return m;
+}
+
+// One case after the other, or all of them in turns, so that whatever else the machine does slows all of them alike.
+std::vector<BenchResult> measure_all(const std::vector<BenchCase>& cases, const Settings& s, const Roof& roof) {
+  std::vector<BenchResult> results;
+  std::vector<Measurement> in_turns;
+  Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
+  for (const BenchCase& c : cases) {
+    progress.note(c.impl + " " + c.pass + " N=" + std::to_string(c.length));
+    Measurement m = prepare_or_explain(c, s.effort);
+    repeat(m, s.effort.seconds / s.rounds);
+    if (s.rounds == 1) {
+      results.push_back(finish(m, roof));
+    } else {
+      in_turns.push_back(std::move(m));
+    }
+    progress.advance();
+  }
+  for (int round = 1; round < s.rounds; ++round) {
+    for (Measurement& m : in_turns) repeat(m, s.effort.seconds / s.rounds);
+  }
+  for (const Measurement& m : in_turns) results.push_back(finish(m, roof));
+  return results;
 }
 
 void bench_attention(const Settings& s) {
@@ -146,31 +172,29 @@ void bench_attention(const Settings& s) {
   kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here, before threads start
   const std::vector<BenchCase> cases = cross_product(s, threads);
   if (cases.empty())
-    throw UserError("nothing to measure: softmax has no decay; leave out --decay on or add --impl chunked");
+    throw UserError(
+        "nothing to measure: softmax has no decay (leave out --decay on or add --impl chunked), and decoding is "
+        "causal");
   std::optional<AtomicFile> json;  // opened first: a path that cannot be written is no news after an hour
   if (!s.json.empty()) json.emplace(s.json);
   std::printf(
       "bench attention: lengths %s, heads %s, dims %s, batch %s, dtypes %s, causal %s, decay %s, pass %s, impl %s, "
-      "device %s, threads %d, seconds %g, most seconds %g\n",
+      "device %s, threads %d, seconds %g, rounds %d, most seconds %g\n",
       s.lengths.c_str(), s.heads.c_str(), s.dims.c_str(), s.batch.c_str(), s.dtypes.c_str(), s.causal.c_str(),
-      s.decay.c_str(), s.pass.c_str(), s.impl.c_str(), s.device.c_str(), threads, s.effort.seconds,
+      s.decay.c_str(), s.pass.c_str(), s.impl.c_str(), s.device.c_str(), threads, s.effort.seconds, s.rounds,
       s.effort.most_seconds);
   const Roof roof = measure_roof(s.device, threads);
   print_roof(s, roof, threads);
   Table table({"impl", "pass", "dtype", "mask", "B", "H", "N", "D", "median ms", "spread", "tokens/s", "extra memory",
-               "error", "its bound", "of roof"});
+               "error", "its bound", "of roof", "at best"});
   std::string lines;
   bool wrong = false;
-  {
-    Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
-    for (const BenchCase& c : cases) {
-      progress.note(c.impl + " " + c.pass + " N=" + std::to_string(c.length));
-      const BenchResult r = measure_or_explain(c, roof, s.effort);
-      if (r.skipped.empty() && !(r.max_error <= r.error_bound)) wrong = true;
-      table.add(to_row(c, r));
-      lines += to_json(c, r).dump() + '\n';
-      progress.advance();
-    }
+  const std::vector<BenchResult> results = measure_all(cases, s, roof);
+  for (std::size_t at = 0; at < cases.size(); ++at) {
+    const BenchResult& r = results[at];
+    if (r.skipped.empty() && !(r.max_error <= r.error_bound)) wrong = true;
+    table.add(to_row(cases[at], r));
+    lines += to_json(cases[at], r).dump() + '\n';
   }
   std::fputs(table.text().c_str(), stdout);
   if (json.has_value()) {
@@ -192,7 +216,9 @@ void add_bench(CLI::App& app) {
   const auto s = std::make_shared<Settings>();
   attention.footer(
       "Measures every combination of the given lists. Errors are those of one head against float64; a speed beside an\n"
-      "error outside its bound does not count, and the exit code is 1.");
+      "error outside its bound does not count, and the exit code is 1. The roof is an FMA loop on a CPU and a copy on "
+      "a\n"
+      "GPU; for decode it is a copy of the state on either.");
   attention.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
   attention.add_option("--heads", s->heads, "numbers of heads")->capture_default_str();
   attention.add_option("--dims", s->dims, "head dimensions, 1 to 256")->capture_default_str();
@@ -200,7 +226,9 @@ void add_bench(CLI::App& app) {
   attention.add_option("--dtypes", s->dtypes, "float64, float32, bfloat16, float16")->capture_default_str();
   attention.add_option("--causal", s->causal, "yes, no or both")->capture_default_str();
   attention.add_option("--decay", s->decay, "a learned decay per head: on, off or both")->capture_default_str();
-  attention.add_option("--pass", s->pass, "fwd, fwd+bwd")->capture_default_str();
+  attention
+      .add_option("--pass", s->pass, "fwd, fwd+bwd, decode (so many new tokens as --lengths says on a carried state)")
+      ->capture_default_str();
   attention.add_option("--impl", s->impl, "chunked, quadratic, recurrent, softmax (libtorch's best)")
       ->capture_default_str();
   attention.add_option("--device", s->device, "cpu or cuda")
@@ -211,6 +239,9 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   attention.add_option("--seconds", s->effort.seconds, "how long to repeat each measurement")
       ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  attention.add_option("--rounds", s->rounds, "share the seconds out over this many rounds through all measurements")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   attention.add_option("--most-seconds", s->effort.most_seconds, "skip what would take longer than this a run")
       ->check(CLI::Range(0.01, 1e6))

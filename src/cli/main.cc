@@ -9,12 +9,10 @@
 
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/memory.h"
 #include "cli/version.h"
 
 namespace cosformer::cli {
@@ -49,15 +47,6 @@ bool is_command(const std::string& name) {
     if (name == command.name) return true;
   }
   return false;
-}
-
-// Freed memory stays with the process: tensors above 32 MB would otherwise be mapped and cleared anew each time, and
-// page faults cost more than the arithmetic on them.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, -1);
-#endif
 }
 
 // Some libtorch packages start with one thread; people expect all cores unless they say otherwise.
@@ -97,7 +86,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   try {
-    keep_freed_memory();
+    set_up_memory();
     use_all_cores();
     return parse_and_run(argc, argv);
   } catch (const Unsuccessful&) {

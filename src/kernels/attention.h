@@ -74,10 +74,14 @@ struct AttentionProblem {
   // batch × time × heads are laid out as the caller likes. Null with Normalizer::kNone.
   View denominator;
 
-  // Carried state (causal only), all null without one. Contiguous, accumulation type, sequence s at index s:
+  // Carried state (causal), all null without one. Contiguous, accumulation type, sequence s at index s:
   //   kv [sequences, heads, 2, dim, value_dim], z [sequences, heads, 2, dim]; index 0 the cosine part, 1 the sine part,
   // accumulated at absolute angles θj, token j weighing γ^(t−j), t the last token consumed. *_out may equal *_in.
   // In a backward pass *_in hold the forward's incoming state and *_out are not used.
+  //
+  // A bidirectional problem without a decay has no incoming state, but its backward pass needs the sum over all present
+  // keys that the forward pass made: *_out of the forward pass receive it in the layout above, *_in of the backward
+  // pass give it back. Null in either: not handed over, and the backward pass sums again.
   const void* state_kv_in = nullptr;
   const void* state_z_in = nullptr;
   void* state_kv_out = nullptr;

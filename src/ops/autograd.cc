@@ -63,7 +63,7 @@ struct AttentionBackward : torch::autograd::Function<AttentionBackward> {
                                const BackwardInputs& kept, const AttentionArguments& a) {
     at::AutoDispatchBelowADInplaceOrView below;
     auto [dq, dk, dv, d_log_decay, d_kv, d_z] =
-        call_bwd({dout, tensor(d_state_kv), tensor(d_state_z), kept.out, kept.denominator}, a);
+        call_bwd({dout, tensor(d_state_kv), tensor(d_state_z), kept.out, kept.denominator, kept.sum_kv, kept.sum_z}, a);
     return {dq, dk, dv, d_log_decay, d_kv, d_z};
   }
 
@@ -81,15 +81,22 @@ struct Attention : torch::autograd::Function<Attention> {
                                const AttentionArguments& a) {
     at::AutoDispatchBelowADInplaceOrView below;
     auto [out, denominator, kv, z] = call_fwd(a);
-    save(ctx, a, {out, denominator});
-    if (!a.has_state()) return {out};
-    return {out, kv, z};
+    if (a.has_state()) {
+      save(ctx, a, {out, denominator});
+      return {out, kv, z};
+    }
+    save(ctx, a, {out, denominator, kv, z});
+    return {out};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
     const AttentionArguments a = restore(ctx, saved);
-    const BackwardInputs kept{{}, {}, {}, saved[kSavedArguments], saved[kSavedArguments + 1]};
+    BackwardInputs kept{{}, {}, {}, saved[kSavedArguments], saved[kSavedArguments + 1], {}, {}};
+    if (!a.has_state()) {
+      kept.sum_kv = saved[kSavedArguments + 2];
+      kept.sum_z = saved[kSavedArguments + 3];
+    }
     const Variable d_kv_out = a.has_state() ? grads[1] : Variable(), d_z_out = a.has_state() ? grads[2] : Variable();
     const variable_list g =
         AttentionBackward::apply(grads[0], optional(d_kv_out), optional(d_z_out), a.q, a.k, a.v, optional(a.log_decay),

@@ -8,7 +8,8 @@ namespace {
 using ForwardSignature = ForwardResult(COSFORMER_DEVICE_ARGUMENTS);
 using BackwardSignature = BackwardResult(const at::Tensor& dout, const OptionalTensor& d_state_kv,
                                          const OptionalTensor& d_state_z, const at::Tensor& out,
-                                         const at::Tensor& denominator, COSFORMER_DEVICE_ARGUMENTS);
+                                         const at::Tensor& denominator, const OptionalTensor& sum_kv,
+                                         const OptionalTensor& sum_z, COSFORMER_DEVICE_ARGUMENTS);
 
 }  // namespace
 
@@ -24,9 +25,10 @@ BackwardResult call_bwd(const BackwardInputs& inputs, const AttentionArguments& 
   static const auto op =
       c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::_attention_bwd", "").typed<BackwardSignature>();
   return op.call(inputs.dout, optional(inputs.d_state_kv), optional(inputs.d_state_z), inputs.out, inputs.denominator,
-                 a.q, a.k, a.v, optional(a.theta), optional(a.log_decay), optional(a.key_mask),
-                 optional(a.cu_seqlens_q), optional(a.cu_seqlens_k), optional(a.state_kv), optional(a.state_z),
-                 optional(a.position), a.horizon, a.causal, a.feature_map, a.normalizer, a.eps);
+                 optional(inputs.sum_kv), optional(inputs.sum_z), a.q, a.k, a.v, optional(a.theta),
+                 optional(a.log_decay), optional(a.key_mask), optional(a.cu_seqlens_q), optional(a.cu_seqlens_k),
+                 optional(a.state_kv), optional(a.state_z), optional(a.position), a.horizon, a.causal, a.feature_map,
+                 a.normalizer, a.eps);
 }
 
 AttentionArguments collect(COSFORMER_DEVICE_ARGUMENTS) {

@@ -121,7 +121,8 @@ ForwardResult meta_fwd(COSFORMER_DEVICE_ARGUMENTS) {
 }
 
 BackwardResult meta_bwd(const at::Tensor&, const OptionalTensor&, const OptionalTensor&, const at::Tensor&,
-                        const at::Tensor& denominator, COSFORMER_DEVICE_ARGUMENTS) {
+                        const at::Tensor& denominator, const OptionalTensor&, const OptionalTensor&,
+                        COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const at::Tensor none = at::empty({0}, denominator.options());
@@ -145,7 +146,7 @@ TORCH_LIBRARY(cosformer, m) {
         ") -> (Tensor out, Tensor denominator, Tensor state_kv, Tensor state_z)");
   m.def(
       "_attention_bwd(Tensor dout, Tensor? d_state_kv, Tensor? d_state_z, Tensor out, Tensor "
-      "denominator, " COSFORMER_DEVICE_SCHEMA
+      "denominator, Tensor? sum_kv, Tensor? sum_z, " COSFORMER_DEVICE_SCHEMA
       ") -> (Tensor dq, Tensor dk, Tensor dv, Tensor d_log_decay, Tensor d_state_kv, Tensor d_state_z)");
 }
 

@@ -66,12 +66,21 @@ if [ "$(wc -l < "$work/bench.json")" -ne 56 ]; then
   failures=$((failures + 1))
 fi
 for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
-  peak_bytes max_error error_bound roof_fraction; do
+  peak_bytes max_error error_bound roof_fraction best_fraction; do
   if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then
     echo "FAILED: '$field' is not on every line of the JSON file"
     failures=$((failures + 1))
   fi
 done
+expect 0 "bench of decoding" "$cosformer" bench attention --pass decode --lengths 1,3 --batch 3 --heads 2 --dims 16 \
+  --seconds 0.02 --rounds 2 --impl chunked --dtypes float32,bfloat16 --decay both --json "$work/decode.json"
+if [ "$(grep -c '"pass":"decode".*"roof_fraction":[0-9]' "$work/decode.json")" -ne 8 ]; then
+  echo "FAILED: expected 8 measurements of decoding, each with its fraction of a copy:"
+  cat "$work/decode.json"
+  failures=$((failures + 1))
+fi
+expect 2 "decoding without the causal order" "$cosformer" bench attention --pass decode --causal no --impl chunked
+contains err "decoding is causal"
 expect 2 "a JSON file that cannot be written" "$cosformer" bench attention --lengths 16 --heads 1 --dims 8 \
   --seconds 0.01 --impl chunked --json "$work/no/such/folder/x.json"
 expect 0 "listops" "$cosformer" data listops --out "$work/listops" --train 30 --valid 5 --test 5 --tsv

@@ -60,10 +60,11 @@ bool can_halve_columns(const AttentionProblem& problem, const BodyTraits& traits
   return problem.value_dim % (2 * lanes) == 0 && problem.state_kv_in == nullptr && problem.state_kv_out == nullptr;
 }
 
-// The factors of the product at hand, rounded to bf16.
+// Factors rounded to bf16: of the product at hand, and those that are packed when they are loaded.
 struct HalfPanels {
   std::uint16_t* left = nullptr;
   std::uint16_t* right = nullptr;
+  std::uint16_t* kept[8] = {};
 };
 
 template <class T>
@@ -72,6 +73,7 @@ HalfPanels carve_half_panels(Carver<T>& carver, const PaddedShape& shape) {
   HalfPanels panels;
   panels.left = carver.template take<std::uint16_t>(shape.half_panel);
   panels.right = carver.template take<std::uint16_t>(shape.half_panel);
+  for (std::uint16_t*& panel : panels.kept) panel = carver.template take<std::uint16_t>(shape.half_panel);
   return panels;
 }
 

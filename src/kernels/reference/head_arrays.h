@@ -81,6 +81,11 @@ inline bool key_is_present(const AttentionProblem& p, const Sequence& s, std::in
   return p.key_mask == nullptr || p.key_mask[s.batch * p.mask_batch_stride + (s.k_begin + j) * p.mask_time_stride];
 }
 
+// What a bidirectional problem has in this place is the sum that the forward pass handed over; here it is summed again.
+inline bool has_incoming_state(const AttentionProblem& p) {
+  return p.causal && p.state_kv_in != nullptr;
+}
+
 template <class Real>
 struct Angle {
   Real cosine, sine;

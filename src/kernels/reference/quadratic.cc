@@ -66,7 +66,7 @@ class QuadraticHead {
     out_ = arena_.take<Real>(tq_ * p.value_dim);
     den_ = arena_.take<Real>(tq_);
     columns_ = p.value_dim + 1;
-    if (p.state_kv_in != nullptr) state_ = arena_.take<Real>(2 * p.dim * columns_);
+    if (has_incoming_state(p)) state_ = arena_.take<Real>(2 * p.dim * columns_);
     if (p.state_kv_out != nullptr) state_out_ = arena_.take<Real>(2 * p.dim * columns_);
   }
 
@@ -127,7 +127,7 @@ class QuadraticHead {
     dqf_ = arena_.take<Real>(tq_ * 2 * p_.dim);
     dkf_ = arena_.take<Real>(tk_ * 2 * p_.dim);
     dv_ = arena_.take<Real>(tk_ * p_.value_dim);
-    if (p_.state_kv_in != nullptr) d_state_in_ = arena_.take<Real>(2 * p_.dim * columns_);
+    if (has_incoming_state(p_)) d_state_in_ = arena_.take<Real>(2 * p_.dim * columns_);
     d_state_out_ = arena_.take<Real>(2 * p_.dim * columns_);
   }
 

@@ -115,7 +115,7 @@ class RecurrentHead {
 
   void start_state(bool reversed) {
     std::fill_n(state_, 2 * p_.dim * columns_, Real(0));
-    if (reversed || p_.state_kv_in == nullptr) return;
+    if (reversed || !has_incoming_state(p_)) return;
     load_state(p_, p_.state_kv_in, p_.state_z_in, sequence_, head_, state_);
   }
 
@@ -212,7 +212,7 @@ class RecurrentHead {
       if (load_key(t)) add_key_gradient(t, reversed);
       if (reversed && load_query(t)) accumulate(sums_ + t * columns_);
     }
-    if (reversed || p_.state_kv_in == nullptr) return;
+    if (reversed || !has_incoming_state(p_)) return;
     const Real carried = steps_ > 0 ? decay_ : Real(1);
     dln_ += carried * inner_with_state(p_.state_kv_in, p_.state_z_in);
     if (grads.d_state_kv_in == nullptr) return;

@@ -112,6 +112,7 @@ std::string AttentionCase::describe() const {
   if (decay) text << " decay";
   if (key_mask) text << " mask";
   if (carry_state) text << " state@" << position;
+  if (hand_over_sum) text << " handed over";
   if (scale != 1) text << " scale " << scale;
   if (layout != Layout::kTimeMajor) text << (layout == Layout::kHeadMajor ? " head-major" : " gapped");
   return text.str();

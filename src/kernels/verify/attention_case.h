@@ -32,7 +32,8 @@ struct AttentionCase {
   bool key_mask = false;
   bool carry_state = false;  // causal, Tq = Tk, starting at `position` on a random state
   std::int64_t position = 0;
-  double scale = 1;  // of q and k
+  bool hand_over_sum = false;  // bidirectional without decay: the forward pass's state goes to the backward pass
+  double scale = 1;            // of q and k
   Layout layout = Layout::kTimeMajor;
 
   std::int64_t q_total() const;

@@ -153,7 +153,10 @@ CaseResult run(const AttentionKernels& kernels, const AttentionCase& c, const Ca
     p.denominator = {denominators.data(), c.q_total() * c.heads, c.heads, 1};
   }
   StateTensor kv_in(data.state_kv, accumulation), z_in(data.state_z, accumulation);
-  StateTensor kv_out(data.state_kv.size(), accumulation), z_out(data.state_z.size(), accumulation);
+  const std::size_t handed_over =
+      c.hand_over_sum ? data.sequences.size() * static_cast<std::size_t>(c.heads * 2 * c.dim) : 0;
+  StateTensor kv_out(data.state_kv.size() + handed_over * static_cast<std::size_t>(c.value_dim), accumulation);
+  StateTensor z_out(data.state_z.size() + handed_over, accumulation);
   p.state_kv_in = kv_in.data();
   p.state_z_in = z_in.data();
   p.state_kv_out = kv_out.data();
@@ -176,6 +179,10 @@ CaseResult run(const AttentionKernels& kernels, const AttentionCase& c, const Ca
   g.d_state_kv_in = dkv_in.data();
   g.d_state_z_in = dz_in.data();
   g.d_log_decay = dln.empty() ? nullptr : dln.data();
+  if (c.hand_over_sum) {
+    p.state_kv_in = kv_out.data();
+    p.state_z_in = z_out.data();
+  }
   p.state_kv_out = nullptr;
   p.state_z_out = nullptr;
   const Schedule backward = kernels.plan_bwd(p, g, threads);
@@ -186,9 +193,9 @@ CaseResult run(const AttentionKernels& kernels, const AttentionCase& c, const Ca
   result.dq = dq.dense();
   result.dk = dk.dense();
   result.dv = dv.dense();
+  result.state_kv = kv_out.values();
+  result.state_z = z_out.values();
   if (c.carry_state) {
-    result.state_kv = kv_out.values();
-    result.state_z = z_out.values();
     result.d_state_kv = dkv_in.values();
     result.d_state_z = dz_in.values();
   }

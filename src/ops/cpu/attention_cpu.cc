@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "kernels/attention.h"
+#include "ops/cpu/huge_pages.h"
 #include "ops/cpu/kernel_choice.h"
 #include "ops/device_ops.h"
 #include "ops/tensor_views.h"
@@ -138,18 +139,27 @@ void run_parallel(const Schedule& schedule, const std::function<void(const Work&
   }
 }
 
+// Whether the forward pass leaves its sum over all keys for the backward pass, which would otherwise make it again: a
+// fifth of its work. Not where sequences are so short that the sums would take up as much memory as the keys.
+bool hands_over_sum(const AttentionArguments& a, const AttentionProblem& problem) {
+  constexpr std::int64_t kKeysPerFeature = 8;
+  const std::int64_t keys = a.packed() ? a.k.size(1) : a.k.size(0) * a.k.size(1);
+  return !a.causal && !a.log_decay.defined() && keys >= kKeysPerFeature * problem.dim * problem.sequence_count;
+}
+
 ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
-  const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
+  const at::Tensor out = empty_on_huge_pages({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
   const at::Tensor denominator =
       a.normalized() ? at::empty({q.size(0), q.size(1), q.size(2)}, accumulation) : at::empty({0}, accumulation);
-  const at::Tensor kv = a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation);
-  const at::Tensor z = a.has_state() ? at::empty(a.state_z.sizes(), accumulation) : at::empty({0}, accumulation);
   CpuProblem cpu(a);
   cpu.set_results(out, denominator);
-  if (a.has_state()) {
+  const std::int64_t states = a.has_state() || hands_over_sum(a, cpu.problem) ? cpu.problem.sequence_count : 0;
+  const at::Tensor kv = at::empty({states, q.size(2), 2, q.size(3), v.size(3)}, accumulation);
+  const at::Tensor z = at::empty({states, q.size(2), 2, q.size(3)}, accumulation);
+  if (states > 0) {
     cpu.problem.state_kv_out = kv.data_ptr();
     cpu.problem.state_z_out = z.data_ptr();
   }
@@ -160,18 +170,23 @@ ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS) {
 }
 
 BackwardResult cpu_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv, const OptionalTensor& d_state_z,
-                       const at::Tensor& out, const at::Tensor& denominator, COSFORMER_DEVICE_ARGUMENTS) {
+                       const at::Tensor& out, const at::Tensor& denominator, const OptionalTensor& sum_kv,
+                       const OptionalTensor& sum_z, COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
-  const at::Tensor dq = at::empty_like(q, at::MemoryFormat::Contiguous);
-  const at::Tensor dk = at::empty_like(k, at::MemoryFormat::Contiguous);
-  const at::Tensor dv = at::empty_like(v, at::MemoryFormat::Contiguous);
+  const at::Tensor dq = empty_on_huge_pages(q.sizes(), q.options());
+  const at::Tensor dk = empty_on_huge_pages(k.sizes(), k.options());
+  const at::Tensor dv = empty_on_huge_pages(v.sizes(), v.options());
   const at::Tensor none = at::empty({0}, accumulation);
   // A gradient that arrives expanded (from a sum, say) has stride 0 in its last dimension; kernels want 1.
   const at::Tensor dense_dout = dout.stride(3) == 1 ? dout : dout.contiguous();
   CpuProblem cpu(a);
   cpu.set_results(out, denominator);
+  if (sum_kv.has_value() && sum_kv->numel() > 0) {
+    cpu.problem.state_kv_in = sum_kv->data_ptr();
+    cpu.problem.state_z_in = sum_z->data_ptr();
+  }
   AttentionGradients gradients;
   gradients.dout = const_view(dense_dout);
   gradients.dq = view(dq);

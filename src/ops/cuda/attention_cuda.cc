@@ -129,7 +129,8 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
 }
 
 BackwardResult cuda_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv, const OptionalTensor& d_state_z,
-                        const at::Tensor& out, const at::Tensor& denominator, COSFORMER_DEVICE_ARGUMENTS) {
+                        const at::Tensor& out, const at::Tensor& denominator, const OptionalTensor& /*sum_kv*/,
+                        const OptionalTensor& /*sum_z*/, COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const c10::cuda::CUDAGuard guard(q.device());

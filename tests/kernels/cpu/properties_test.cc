@@ -1,5 +1,7 @@
 // What holds to the last bit, for every instruction set that this machine runs.
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,38 @@ TEST(CpuProperties, ChangingATokenLeavesThePastAsItWas) {
       const CaseResult after = verify::run_case(kernels, c, changed, dtype);
       EXPECT_EQ(std::memcmp(before.out.data(), after.out.data(), token * row * sizeof(double)), 0) << token;
       EXPECT_NE(std::memcmp(before.out.data() + token * row, after.out.data() + token * row, row * sizeof(double)), 0);
+    }
+  });
+}
+
+// An infinity or a NaN in a later token must not reach back either, not even as 0·inf inside a chunk.
+TEST(CpuProperties, WhatIsNotFiniteStaysOutOfThePast) {
+  with_every_set([](const AttentionKernels& kernels, DType dtype) {
+    for (const bool carry_state : {false, true}) {
+      AttentionCase c = causal_case(dtype);
+      c.carry_state = carry_state;
+      const std::size_t last = carry_state ? 5 : kTokens - 1;  // few tokens on a state: the decode step
+      if (carry_state) {
+        c.q_lengths = c.k_lengths = {static_cast<std::int64_t>(last) + 1};
+        c.dim = c.value_dim = 32;
+        c.horizon = 1000;
+      }
+      const CaseData data = verify::make_data(c);
+      const CaseResult before = verify::run_case(kernels, c, data, dtype);
+      const std::size_t row = static_cast<std::size_t>(c.heads * c.dim);
+      for (const std::size_t token : {std::size_t{1}, std::size_t{4}, std::size_t{40}, last}) {
+        if (token > last) continue;
+        for (const double poison : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+          CaseData changed = data;
+          for (std::size_t e = 0; e < row; ++e) {
+            changed.k[token * row + e] = poison;
+            changed.v[token * row + e] = poison;
+          }
+          const CaseResult after = verify::run_case(kernels, c, changed, dtype);
+          EXPECT_EQ(std::memcmp(before.out.data(), after.out.data(), token * row * sizeof(double)), 0) << token;
+          EXPECT_FALSE(std::isfinite(after.out[token * row])) << token;
+        }
+      }
     }
   });
 }

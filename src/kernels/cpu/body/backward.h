@@ -29,6 +29,7 @@ class BackwardSegment {
         x_(scratch),
         shape_(head.shape),
         segment_(segment),
+        packed_(scratch.half.left != nullptr),
         first_token_(segment.begin < segment.end ? chunk_at(head.grid, segment.begin).begin : 0) {
     for_heads([this] { prepare_offsets(head_, angles_); });
   }
@@ -55,7 +56,7 @@ class BackwardSegment {
   void sum_keys(Scan scan) {
     for_heads([this] { fill_zero(state_, shape_.state); });
     for_chunks(scan, true, [&](const Chunk& chunk, const Following& next) {
-      load_chunk_keys(chunk);
+      load_chunk_keys(chunk, Use::kState);
       look_ahead(next, true, false);
       advance_state(chunk);
     });
@@ -66,8 +67,8 @@ class BackwardSegment {
     for_heads([this] { fill_zero(d_state_, shape_.state); });
     for_chunks(scan, false, [&](const Chunk& chunk, const Following& next) {
       receive_outgoing(chunk, scan);
-      load_chunk_queries(chunk);
-      load_gradients(chunk);
+      load_gradients(chunk, Use::kState);
+      load_chunk_queries(chunk, Use::kState);
       look_ahead(next, false, true);
       advance_d_state(chunk);
     });
@@ -77,7 +78,7 @@ class BackwardSegment {
   void sweep_queries(const Sweep& sweep) {
     if (sweep.inside_chunks) for_heads([&] { prepare_toeplitz(head_, angles_, sweep.scan); });
     for_chunks(sweep.scan, true, [&](const Chunk& chunk, const Following& next) {
-      if (sweep.inside_chunks) load_chunk_keys(chunk);
+      if (sweep.inside_chunks) load_chunk_keys(chunk, Use::kQueryGradients);
       look_ahead(next, sweep.inside_chunks, true);
       if (chunk.queries > 0) query_gradients(chunk, sweep);
       if (!sweep.inside_chunks) return;
@@ -93,8 +94,8 @@ class BackwardSegment {
       look_ahead(next, true, sweep.inside_chunks);
       if (sweep.inside_chunks) {
         receive_outgoing(chunk, sweep.scan);
-        load_chunk_queries(chunk);
-        load_gradients(chunk);
+        load_gradients(chunk, Use::kKeyGradients);
+        load_chunk_queries(chunk, Use::kKeyGradients);
       }
       if (chunk.keys > 0) key_gradients(chunk, sweep);
       if (sweep.inside_chunks) advance_d_state(chunk);
@@ -175,18 +176,94 @@ class BackwardSegment {
     }
   }
 
-  void load_chunk_keys(const Chunk& chunk) {
+  // What rows are loaded for: only to advance a state, or for the gradients of a chunk's queries or keys too.
+  enum class Use { kState, kQueryGradients, kKeyGradients };
+
+  // The panels that bf16 rows are loaded into.
+  enum Panel {
+    kGrad,
+    kGradPairs,
+    kValueTurned,
+    kValueColumns,
+    kQueryColumns,
+    kPhiQuery,
+    kPhiQueryColumns,
+    kPhiKeyTurned,
+    // Never at the same time as the last two.
+    kPhiKeyPairs = kPhiQueryColumns,
+    kKeyPairs = kPhiKeyTurned,
+    kKeyRows = kValueColumns,
+  };
+  const uint16_t* packed(Panel panel) const { return packed_ ? x_.half.kept[panel] : nullptr; }
+
+  // In bf16 what keys add to z is left in x_.key, and what queries add to its gradient in x_.query.
+  void load_chunk_keys(const Chunk& chunk, Use use) {
     if (chunk.keys == 0) return;
+    if constexpr (kPacksRows<T>) {
+      if (packed_) {
+        RowPanels keys, values;
+        keys.cosines = angles_.key_cos;
+        keys.sines = angles_.key_sin;
+        if (use == Use::kKeyGradients) {
+          keys.plain = x_.phi_k;
+          keys.wide_rows = x_.half.kept[kKeyRows];
+          keys.turned = x_.half.kept[kPhiKeyTurned];
+        } else {
+          keys.wide_pairs = x_.half.kept[kKeyPairs];
+          keys.sum = x_.key;
+          values.columns = x_.half.kept[kValueColumns];
+        }
+        if (use == Use::kQueryGradients) keys.pairs = x_.half.kept[kPhiKeyPairs];
+        if (use != Use::kState) values.turned = x_.half.kept[kValueTurned];
+        load_half_keys(head_, chunk, keys);
+        load_half_values(head_, chunk, values);
+        return;
+      }
+    }
     load_keys(head_, chunk, angles_.key_cos, angles_.key_sin, x_.phi_k, x_.key);
     load_values(head_, chunk, x_.value);
   }
 
-  void load_chunk_queries(const Chunk& chunk) {
+  // After load_gradients.
+  void load_chunk_queries(const Chunk& chunk, [[maybe_unused]] Use use) {
+    if constexpr (kPacksRows<T>) {
+      if (packed_) {
+        RowPanels queries;
+        queries.cosines = angles_.query_cos;
+        queries.sines = angles_.query_sin;
+        if (use == Use::kQueryGradients) {
+          queries.plain = x_.phi_q;
+        } else {
+          queries.wide_columns = x_.half.kept[kQueryColumns];
+          queries.sum = x_.query;
+          queries.weights = x_.grad_sum;
+        }
+        if (use == Use::kKeyGradients) {
+          queries.rows = x_.half.kept[kPhiQuery];
+          queries.columns = x_.half.kept[kPhiQueryColumns];
+        }
+        load_half_queries(head_, chunk, queries);
+        return;
+      }
+    }
+    if (use == Use::kQueryGradients) {
+      load_queries<T>(head_, chunk, nullptr, nullptr, x_.phi_q, nullptr);
+      return;
+    }
     load_queries(head_, chunk, angles_.query_cos, angles_.query_sin, x_.phi_q, x_.query);
   }
 
   // g = dout/s and e = −(dout·out)/s; where s was clamped, g = dout/eps and e = 0.
-  void load_gradients(const Chunk& chunk) {
+  void load_gradients(const Chunk& chunk, [[maybe_unused]] Use use) {
+    if constexpr (kPacksRows<T>) {
+      if (packed_) {
+        RowPanels rows;
+        if (use != Use::kState) rows.rows = x_.half.kept[kGrad];
+        if (use != Use::kQueryGradients) rows.pairs = x_.half.kept[kGradPairs];
+        load_half_gradients(head_, gradients_, chunk, x_.grad_sum, x_.raw, rows);
+        return;
+      }
+    }
     const AttentionProblem& problem = head_.problem;
     const Index batch = head_.sequence.batch, first = head_.sequence.q_begin + chunk.begin, width = shape_.value_dim;
     const auto always = [](Index) { return true; };
@@ -217,16 +294,17 @@ class BackwardSegment {
   void score_gradients(const Chunk& chunk, Scan scan) {
     multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, x_.value_t, shape_.chunk, x_.d_score, shape_.chunk,
                                 chunk.queries, round_up(chunk.keys, kLanes<T>), shape_.value_dim, T(0),
-                                scan == Scan::kFromLeft ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_, x_.half});
+                                scan == Scan::kFromLeft ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_, x_.half,
+                                packed(kGrad), packed(kValueTurned)});
     apply_toeplitz<T>(angles_, chunk.queries, chunk.keys, shape_.chunk, scan, x_.grad_sum, x_.d_score);
   }
 
   void query_gradients(const Chunk& chunk, const Sweep& sweep) {
     const Index dim = shape_.dim;
-    load_queries<T>(head_, chunk, nullptr, nullptr, x_.phi_q, nullptr);
-    load_gradients(chunk);
+    load_chunk_queries(chunk, Use::kQueryGradients);
+    load_gradients(chunk, Use::kQueryGradients);
     multiply<Layout::kRows, T>({x_.grad, shape_.value_dim, state_, 2 * dim, x_.wide, 2 * dim, chunk.queries, 2 * dim,
-                                shape_.value_dim, T(0), Band::kAll, &ahead_, x_.half});
+                                shape_.value_dim, T(0), Band::kAll, &ahead_, x_.half, packed(kGrad)});
     const T* z = z_of(shape_, state_);
     for (Index i = 0; i < chunk.queries; ++i) {
       const T *wide = x_.wide + i * 2 * dim, cosine = angles_.query_cos[i], sine = angles_.query_sin[i];
@@ -242,11 +320,11 @@ class BackwardSegment {
       count_decay(chunk, chunk.queries, sweep.scan, 1);
     }
     if (sweep.inside_chunks && chunk.keys > 0) {
-      transpose(x_.value, shape_.value_dim, chunk.keys, shape_.value_dim, x_.value_t, shape_.chunk);
+      if (!packed_) transpose(x_.value, shape_.value_dim, chunk.keys, shape_.value_dim, x_.value_t, shape_.chunk);
       score_gradients(chunk, sweep.scan);
       multiply<Layout::kRows, T>({x_.d_score, shape_.chunk, x_.phi_k, dim, x_.d_phi, dim, chunk.queries, dim,
                                   chunk.keys, T(1), sweep.scan == Scan::kFromLeft ? Band::kUpToRow : Band::kFromRow,
-                                  &ahead_, x_.half});
+                                  &ahead_, x_.half, nullptr, packed(kPhiKeyPairs)});
     }
     finish_rows(chunk, chunk.queries, sweep, x_.phi_q, x_.dq_from_right, head_.problem.q, gradients_.dq,
                 head_.sequence.q_begin, [](Index) { return true; });
@@ -256,12 +334,12 @@ class BackwardSegment {
     const Index dim = shape_.dim, value_dim = shape_.value_dim;
     const Index columns = round_up(chunk.keys, kLanes<T>);
     const bool left = sweep.scan == Scan::kFromLeft;
-    load_chunk_keys(chunk);
-    transpose(x_.value, value_dim, chunk.keys, value_dim, x_.value_t, shape_.chunk);
+    load_chunk_keys(chunk, Use::kKeyGradients);
+    if (!packed_) transpose(x_.value, value_dim, chunk.keys, value_dim, x_.value_t, shape_.chunk);
     multiply<Layout::kRows, T>({x_.key, 2 * dim, d_state_, value_dim, x_.d_value, value_dim, chunk.keys, value_dim,
-                                2 * dim, T(0), Band::kAll, &ahead_, x_.half});
+                                2 * dim, T(0), Band::kAll, &ahead_, x_.half, packed(kKeyRows)});
     multiply<Layout::kRows, T>({d_state_, value_dim, x_.value_t, shape_.chunk, x_.wide, shape_.chunk, 2 * dim, columns,
-                                value_dim, T(0), Band::kAll, &ahead_, x_.half});
+                                value_dim, T(0), Band::kAll, &ahead_, x_.half, nullptr, packed(kValueTurned)});
     const T* z = z_of(shape_, d_state_);
     for (Index d = 0; d < dim; ++d) {
       const T *wide = x_.wide + d * shape_.chunk, *wide_sin = wide + dim * shape_.chunk;
@@ -271,7 +349,8 @@ class BackwardSegment {
                           (load(wide_sin + j) + z[dim + d]) * load(angles_.key_sin + j));
       }
     }
-    if (sweep.inside_chunks) transpose(x_.phi_k, dim, chunk.keys, dim, x_.phi_kt, shape_.chunk);
+    if (sweep.inside_chunks && (!packed_ || wants_decay()))
+      transpose(x_.phi_k, dim, chunk.keys, dim, x_.phi_kt, shape_.chunk);
     if (wants_decay() && sweep.inside_chunks) {
       for (Index j = 0; j < columns; j += kLanes<T>) {
         Vector<T> total = {};
@@ -285,16 +364,16 @@ class BackwardSegment {
     if (sweep.inside_chunks && chunk.queries > 0) {
       multiply<Layout::kRows, T>({x_.phi_q, dim, x_.phi_kt, shape_.chunk, x_.score, shape_.chunk, chunk.queries,
                                   columns, dim, T(0), left ? Band::kTilesUpToRow : Band::kTilesFromRow, &ahead_,
-                                  x_.half});
+                                  x_.half, packed(kPhiQuery), packed(kPhiKeyTurned)});
       score_gradients(chunk, sweep.scan);
       if (wants_decay()) count_decay_inside(chunk);
       apply_toeplitz<T>(angles_, chunk.queries, chunk.keys, shape_.chunk, sweep.scan, nullptr, x_.score);
       multiply<Layout::kColumns, T>({x_.score, shape_.chunk, x_.grad, value_dim, x_.d_value, value_dim, chunk.keys,
                                      value_dim, chunk.queries, T(1), left ? Band::kFromRow : Band::kUpToRow, &ahead_,
-                                     x_.half});
+                                     x_.half, nullptr, packed(kGradPairs)});
       multiply<Layout::kColumns, T>({x_.phi_q, dim, x_.d_score, shape_.chunk, x_.d_phi_t, shape_.chunk, dim, columns,
                                      chunk.queries, T(1), left ? Band::kFromColumn : Band::kUpToColumn, &ahead_,
-                                     x_.half});
+                                     x_.half, packed(kPhiQueryColumns)});
     }
     transpose(x_.d_phi_t, shape_.chunk, dim, chunk.keys, x_.d_phi, dim);
     if (head_.problem.key_mask != nullptr) {
@@ -378,17 +457,20 @@ class BackwardSegment {
     const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     if (chunk.keys == 0 && decay == 1) return;
     multiply<Layout::kColumns, T>({x_.value, shape_.value_dim, x_.key, 2 * shape_.dim, state_, 2 * shape_.dim,
-                                   shape_.value_dim, 2 * shape_.dim, chunk.keys, decay, Band::kAll, &ahead_, x_.half});
-    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, chunk.keys, 2 * shape_.dim, decay, z_of(shape_, state_));
+                                   shape_.value_dim, 2 * shape_.dim, chunk.keys, decay, Band::kAll, &ahead_, x_.half,
+                                   packed(kValueColumns), packed(kKeyPairs)});
+    add_rows<T>(x_.key, 2 * shape_.dim, nullptr, packed_ && chunk.keys > 0 ? 1 : chunk.keys, 2 * shape_.dim, decay,
+                z_of(shape_, state_));
   }
 
   void advance_d_state(const Chunk& chunk) {
     const auto decay = static_cast<T>(angles_.decay_power[chunk.length]);
     if (chunk.queries == 0 && decay == 1) return;
     multiply<Layout::kColumns, T>({x_.query, 2 * shape_.dim, x_.grad, shape_.value_dim, d_state_, shape_.value_dim,
-                                   2 * shape_.dim, shape_.value_dim, chunk.queries, decay, Band::kAll, &ahead_,
-                                   x_.half});
-    add_rows<T>(x_.query, 2 * shape_.dim, x_.grad_sum, chunk.queries, 2 * shape_.dim, decay, z_of(shape_, d_state_));
+                                   2 * shape_.dim, shape_.value_dim, chunk.queries, decay, Band::kAll, &ahead_, x_.half,
+                                   packed(kQueryColumns), packed(kGradPairs)});
+    add_rows<T>(x_.query, 2 * shape_.dim, packed_ ? nullptr : x_.grad_sum,
+                packed_ && chunk.queries > 0 ? 1 : chunk.queries, 2 * shape_.dim, decay, z_of(shape_, d_state_));
   }
 
   HeadContext head_;
@@ -397,6 +479,7 @@ class BackwardSegment {
   const BackwardScratch<T> x_;
   const PaddedShape shape_;
   const Segment segment_;
+  const bool packed_;  // bf16 rows go straight into panels
   const Index first_token_;
   AngleTables<T> angles_;
   T *state_, *d_state_;

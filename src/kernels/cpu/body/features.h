@@ -1,6 +1,7 @@
 // The feature map φ and its derivative, and the loading of queries, keys and values of a chunk.
 #pragma once
 
+#include "kernels/cpu/body/exponential.h"
 #include "kernels/cpu/body/rows.h"
 #include "kernels/cpu/grid.h"
 #include "kernels/cpu/scratch.h"
@@ -8,31 +9,18 @@
 namespace cosformer::kernels::cpu {
 namespace {
 
-COSFORMER_INLINE float exponential(float x) {
-  return ::expf(x);
-}
-COSFORMER_INLINE double exponential(double x) {
-  return ::exp(x);
-}
-
-// In place. Written so that NaN stays NaN.
+// Written so that NaN stays NaN.
 template <class T>
-void apply_feature_map(FeatureMap map, T* x, Index n) {
+COSFORMER_INLINE Vector<T> map_features(FeatureMap map, Vector<T> x) {
+  const Vector<T> zero = {};
   switch (map) {
-    case FeatureMap::kRelu:
-      for (Index i = 0; i < n; ++i) x[i] = x[i] < 0 ? T(0) : x[i];
-      break;
-    case FeatureMap::kElu1:
-      for (Index i = 0; i < n; ++i) x[i] = x[i] > 0 ? x[i] + 1 : exponential(x[i]);
-      break;
-    case FeatureMap::kLeakyRelu:
-      for (Index i = 0; i < n; ++i) x[i] = x[i] < 0 ? T(kLeakyReluSlope) * x[i] : x[i];
-      break;
-    case FeatureMap::kSilu:
-      for (Index i = 0; i < n; ++i) x[i] = x[i] / (1 + exponential(-x[i]));
-      break;
+    case FeatureMap::kRelu: return x < 0 ? zero : x;
+    case FeatureMap::kElu1: return x > 0 ? x + T(1) : exponential(x);
+    case FeatureMap::kLeakyRelu: return x < 0 ? x * T(kLeakyReluSlope) : x;
+    case FeatureMap::kSilu: return x / (exponential(-x) + T(1));
     case FeatureMap::kIdentity: break;
   }
+  return x;
 }
 
 // gradient *= φ'(x), from φ(x), and from x where that does not tell.
@@ -49,11 +37,13 @@ COSFORMER_INLINE Vector<T> feature_map_bwd(FeatureMap map, Vector<T> phi, Vector
   return gradient;
 }
 
+// Whole vectors.
 template <class T>
 void silu_bwd(const T* x, T* gradient, Index n) {
-  for (Index i = 0; i < n; ++i) {
-    const T sigmoid = 1 / (1 + exponential(-x[i]));
-    gradient[i] *= sigmoid * (1 + x[i] * (1 - sigmoid));
+  const Vector<T> one = Vector<T>{} + T(1);
+  for (Index i = 0; i < n; i += kLanes<T>) {
+    const Vector<T> here = load(x + i), sigmoid = one / (exponential(-here) + T(1));
+    store(gradient + i, load(gradient + i) * (sigmoid * (here * (one - sigmoid) + T(1))));
   }
 }
 
@@ -110,17 +100,12 @@ void load_features(const HeadContext& head, const void* from, Index stride, Inde
         store(to + i, x * cosine);
         store(to + dim + i, x * sine);
       };
-      if (is_present && map == FeatureMap::kRelu) {
+      if (!is_present) {
+        for (Index i = 0; i < dim; i += kLanes<T>) put(zero, i);
+      } else if (map == FeatureMap::kRelu) {
         each_vector<T>(row, n, [&](Vector<T> x, Index i) { put(x < 0 ? zero : x, i); });
-      } else if (is_present && map == FeatureMap::kIdentity) {
-        each_vector<T>(row, n, put);
       } else {
-        fill_zero(phi_row, dim);
-        if (is_present) {
-          each_vector<T>(row, n, [&](Vector<T> x, Index i) { store(phi_row + i, x); });
-          apply_feature_map(map, phi_row, n);
-        }
-        for (Index i = 0; i < dim; i += kLanes<T>) put(load(phi_row + i), i);
+        each_vector<T>(row, n, [&](Vector<T> x, Index i) { put(first_lanes<T>(map_features<T>(map, x), n - i), i); });
       }
     }
   });

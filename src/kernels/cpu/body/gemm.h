@@ -37,6 +37,9 @@ struct Product {
   Band band;
   Ahead* ahead = nullptr;  // rows to fetch meanwhile
   HalfPanels half = {};    // where factors are rounded to bf16, null: they are not (half_gemm.h)
+  // Factors that lie in panels already; null: they are rounded and packed from a and b.
+  const std::uint16_t* packed_a = nullptr;
+  const std::uint16_t* packed_b = nullptr;
 };
 
 // Longer sums are added up in parts, since rounding errors grow with the length of a chain; not so where c is added to,

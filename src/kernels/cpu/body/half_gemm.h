@@ -21,6 +21,13 @@ COSFORMER_INLINE __m512i round_pair(__m512 first, __m512 second) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
 }
 
+// a0 … a15, b0 … b15 to a0, b0, a1, b1, …
+COSFORMER_INLINE __m512i interleave_halves(__m512i pair) {
+  return _mm512_permutexvar_epi16(_mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                                   22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
+                                  pair);
+}
+
 // [m, k] rows of bf16, m padded to whole tiles (those rows hold anything), k padded with zeros.
 template <Layout kLayout>
 void pack_left(const Product<float>& p, Index depth, uint16_t* panel) {
@@ -59,15 +66,12 @@ void pack_left(const Product<float>& p, Index depth, uint16_t* panel) {
 
 // [k/2, n, 2]
 inline void pack_right(const Product<float>& p, Index depth, uint16_t* panel) {
-  const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
-                                              6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   for (Index k = 0; k < depth; k += 2) {
     const float* row = p.b + k * p.b_stride;
     for (Index n = 0; n < p.n; n += kTileSide) {
       const __m512 first = k < p.k ? _mm512_loadu_ps(row + n) : _mm512_setzero_ps();
       const __m512 second = k + 1 < p.k ? _mm512_loadu_ps(row + p.b_stride + n) : _mm512_setzero_ps();
-      _mm512_storeu_si512(panel + (k / 2 * p.n + n) * 2,
-                          _mm512_permutexvar_epi16(interleave, round_pair(first, second)));
+      _mm512_storeu_si512(panel + (k / 2 * p.n + n) * 2, interleave_halves(round_pair(first, second)));
     }
   }
 }
@@ -243,9 +247,10 @@ __attribute__((noinline)) void multiply_half(Product<float> p) {
     }
     p.scale = 1;
   }
-  pack_left<kLayout>(p, depth, p.half.left);
-  pack_right(p, depth, p.half.right);
-  multiply_panels(p, depth, p.half.left, p.half.right);
+  if (p.packed_a == nullptr) pack_left<kLayout>(p, depth, p.half.left);
+  if (p.packed_b == nullptr) pack_right(p, depth, p.half.right);
+  multiply_panels(p, depth, p.packed_a != nullptr ? p.packed_a : p.half.left,
+                  p.packed_b != nullptr ? p.packed_b : p.half.right);
 }
 
 }  // namespace

@@ -148,6 +148,16 @@ COSFORMER_INLINE void each_vector(const Storage* row, Index n, Body body) {
   body(load(tail), i);
 }
 
+// The first `count` lanes, the others zero.
+template <class T>
+COSFORMER_INLINE Vector<T> first_lanes(Vector<T> x, Index count) {
+  if (count >= kLanes<T>) return x;
+  T lanes[kLanes<T>];
+  store(lanes, x);
+  for (Index lane = count; lane < kLanes<T>; ++lane) lanes[lane] = 0;
+  return load(lanes);
+}
+
 template <bool kStream, class T, class Storage>
 COSFORMER_INLINE void store_vector(Vector<T> x, Index i, Index n, Storage* row) {
   if (i + kLanes<T> <= n) {

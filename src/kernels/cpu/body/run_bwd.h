@@ -74,7 +74,7 @@ class BackwardRun {
   void sum_segment(BackwardSegment<T>& segment, const Item& item) {
     const bool whole = reads_whole_state(problem_), both_sides = scans_both_sides(problem_);
     const bool first = item.segment == 0, last = item.segment + 1 == item.segments;
-    if (whole || !last) {
+    if (whole ? problem_.state_kv_in == nullptr : !last) {
       segment.sum_keys(Scan::kFromLeft);
       keep(segment, item, 0);
     }
@@ -98,11 +98,13 @@ class BackwardRun {
     const Flow flows[4] = {whole ? Flow::kSum : Flow::kLeftToRight, whole ? Flow::kSum : Flow::kRightToLeft,
                            Flow::kRightToLeft, Flow::kLeftToRight};
     for (Index kind = 0; kind < kinds(); ++kind) {
-      const bool incoming = kind == 0 && !whole;
-      import_state(head,
-                   incoming ? external_state<T>(head, problem_.state_kv_in, problem_.state_z_in)
-                            : ExternalState<T>{nullptr, nullptr},
-                   StateLayout::kValueRows, scratch.state);
+      const ExternalState<T> incoming = kind == 0 ? external_state<T>(head, problem_.state_kv_in, problem_.state_z_in)
+                                                  : ExternalState<T>{nullptr, nullptr};
+      if (whole && incoming.kv != nullptr) {  // handed over by the forward pass
+        import_state(head, incoming, StateLayout::kValueRows, slot(head, item.index, kind));
+        continue;
+      }
+      import_state(head, incoming, StateLayout::kValueRows, scratch.state);
       scan_segments(head, per_segment_, item.segments, flows[kind], slot(head, item.index, kind), stride,
                     scratch.state);
     }

@@ -88,6 +88,10 @@ class ForwardRun {
                  scratch.state);
     scan_segments(head, per_segment_, item.segments, reads_whole_state(problem_) ? Flow::kSum : Flow::kLeftToRight,
                   slot(head, item.index, 0), stride, scratch.state);
+    if (reads_whole_state(problem_)) {  // the backward pass reads it too
+      export_state(head, slot(head, item.index, 0), StateLayout::kFeatureRows,
+                   external_state<T>(head, problem_.state_kv_out, problem_.state_z_out));
+    }
     if (!scans_both_sides(problem_)) return;
     fill_zero(scratch.state, head.shape.state);
     scan_segments(head, per_segment_, item.segments, Flow::kRightToLeft, slot(head, item.index, 1), stride,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/body/angles.h"
-#include "kernels/cpu/body/half_gemm.h"
+#include "kernels/cpu/body/half_rows.h"
 
 namespace cosformer::kernels::cpu {
 namespace {

@@ -131,6 +131,19 @@ COSFORMER_INLINE void fill_zero(T* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] = 0;
 }
 
+// Whether n numbers, whole vectors, hold neither an infinity nor a NaN.
+template <class T>
+bool all_finite(const T* x, Index n) {
+  Vector<T> nothing[2] = {};
+  for (Index i = 0; i < n; i += kLanes<T>) nothing[i / kLanes<T> % 2] += load(x + i) * T(0);
+  T lanes[kLanes<T>];
+  store(lanes, nothing[0] + nothing[1]);
+  for (const T lane : lanes) {
+    if (lane != 0) return false;
+  }
+  return true;
+}
+
 // out = scale·out + Σ_r weights[r]·rows[r]; weights null: all one. scale 0 does not read out.
 //
 // Four sums at a time, and `out` last: short chains are quick, and a large `out` does not swallow small rows.
