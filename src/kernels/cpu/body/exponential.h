@@ -1,4 +1,4 @@
-// exp of a vector. In float32 within two units in the last place, from a polynomial; in float64 the C library's.
+// exp of a vector. In float32 from a polynomial; in float64 the C library's.
 #pragma once
 
 #include "kernels/cpu/body/vector.h"
