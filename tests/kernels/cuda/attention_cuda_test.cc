@@ -1,9 +1,11 @@
 // The CUDA kernels against the float64 oracle, on random cases of the whole contract. Needs a GPU to run.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <thread>
 #include <vector>
@@ -130,6 +132,55 @@ TEST_P(AttentionCuda, HeadDims) {
     }
   }
   run_cases(cases);
+}
+
+// Heads of 64 and 128 in aligned rows, which have kernels of their own on some devices, with everything else drawn.
+TEST_P(AttentionCuda, WideHeads) {
+  constexpr std::int64_t kDims[][2] = {{64, 64}, {128, 128}, {64, 128}, {128, 64}, {40, 56}, {120, 72}};
+  std::vector<AttentionCase> cases =
+      random_cases(environment_number("COSFORMER_CUDA_WIDE", 72), 700'000, {.dtypes = {GetParam()}, .max_length = 300});
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i].dim = kDims[i % 6][0];
+    cases[i].value_dim = kDims[i % 6][1];
+    if (cases[i].layout == verify::Layout::kGapped) cases[i].layout = verify::Layout::kTimeMajor;
+  }
+  run_cases(cases);
+}
+
+// What an absent key holds must not matter, not even where it is not a number.
+TEST_P(AttentionCuda, AbsentKeysMayHoldAnything) {
+  int poisoned = 0;
+  for (std::uint64_t seed = 0; poisoned < 24; ++seed) {
+    AttentionCase c = verify::random_case(seed + 800'000, {.dtypes = {GetParam()}, .max_length = 200});
+    if (!c.key_mask) continue;
+    if (poisoned % 2 == 0) {
+      c.dim = c.value_dim = poisoned % 4 == 0 ? 64 : 128;
+      c.layout = verify::Layout::kTimeMajor;
+    }
+    const CaseData clean = verify::make_data(c);
+    CaseData dirty = clean;
+    for (std::size_t at = 0; at < clean.key_mask.size(); ++at) {
+      if (clean.key_mask[at]) continue;
+      const auto fill = [&](std::vector<double>& tensor, std::int64_t width) {
+        const auto row = static_cast<std::ptrdiff_t>(c.heads * width);
+        std::fill_n(tensor.begin() + static_cast<std::ptrdiff_t>(at) * row, row,
+                    std::numeric_limits<double>::quiet_NaN());
+      };
+      fill(dirty.k, c.dim);
+      fill(dirty.v, c.value_dim);
+    }
+    ++poisoned;
+    SCOPED_TRACE(c.describe());
+    try {
+      const CaseResult expected = run_on_device(c, clean, Path::kDirect);
+      const CaseResult result = run_on_device(c, dirty, Path::kDirect);
+      for (const verify::NamedPart& part : verify::result_parts()) {
+        EXPECT_TRUE(same_bits(expected.*part.part, result.*part.part)) << part.name << " changed";
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
 }
 
 TEST_P(AttentionCuda, Decode) {

@@ -1,0 +1,157 @@
+// Hopper's asynchronous matrix products (sm_90a): a warpgroup multiplies 64 rows at once, one operand or both read from
+// shared memory.
+//
+// Tiles are blocks of 64 columns of 16-bit numbers, a row of a block 128 bytes, its 16-byte pieces permuted by the row
+// (piece p of row r lies at p ^ (r mod 8)): the 128-byte swizzle, free of bank conflicts by rows and by columns. Both
+// ways of reading such a tile as an operand are a flag: depth along the columns (K-major) or along the rows (MN-major).
+#pragma once
+
+#include "kernels/cuda/mma.cuh"
+
+namespace cosformer::kernels::cuda {
+
+// Element offset of (row, column) in a tile of `rows` rows.
+__host__ __device__ constexpr int swizzled_offset(int rows, int row, int column) {
+  return (column / 64 * rows + row) * 64 + (((column / 8) % 8) ^ (row % 8)) * 8 + column % 8;
+}
+
+constexpr int kBlockColumns = 64;
+
+// Fragments of swizzled tiles for mma.sync, whose lanes' share is that of the asynchronous products too. `rows` is the
+// tile's number of rows; m, n, k are multiples of 8 or 16, so that a row's permutation depends on the lane alone.
+struct WarpgroupEngine : Bf16Engine {
+  static __device__ __forceinline__ Tile at(Tile tile, int rows, int row, int column) {
+    return tile + 2 * swizzled_offset(rows, row, column);
+  }
+  static __device__ __forceinline__ A load_a(Tile tile, int rows, int m, int k, int lane) {
+    A a;
+    load4(a.r, at(tile, rows, m + (lane & 15), k + (lane >> 4) * 8));
+    return a;
+  }
+  static __device__ __forceinline__ A load_a_transposed(Tile tile, int rows, int m, int k, int lane) {
+    A a;
+    load4_transposed(a.r, at(tile, rows, k + (lane & 7) + (lane >> 4) * 8, m + ((lane >> 3) & 1) * 8));
+    return a;
+  }
+  static __device__ __forceinline__ void load_b(B& b0, B& b1, Tile tile, int rows, int n, int k, int lane) {
+    std::uint32_t r[4];
+    load4(r, at(tile, rows, n + (lane & 7) + (lane >> 4) * 8, k + ((lane >> 3) & 1) * 8));
+    b0 = {{r[0], r[1]}};
+    b1 = {{r[2], r[3]}};
+  }
+  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int rows, int n, int k, int lane) {
+    std::uint32_t r[4];
+    load4_transposed(r, at(tile, rows, k + (lane & 15), n + (lane >> 4) * 8));
+    b0 = {{r[0], r[1]}};
+    b1 = {{r[2], r[3]}};
+  }
+  // B whose columns 0 and 1 are `first[k]` and `second[k]`, columns 2 and 3 what bfloat16 dropped of them.
+  static __device__ __forceinline__ B columns_b(const float* first, const float* second, int k, int lane) {
+    const int g = lane >> 2, t = lane & 3;
+    if (g > 3) return {{0U, 0U}};
+    const float* column = ((g & 1) == 0 ? first : second) + k + 2 * t;
+    B b;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float2 x = *reinterpret_cast<const float2*>(column + 8 * i);
+      std::uint32_t r = pack_bf16(x.x, x.y);
+      if (g > 1) r = pack_bf16(x.x - low_of(r), x.y - high_of(r));
+      b.r[i] = r;
+    }
+    return b;
+  }
+  static __device__ __forceinline__ A relu(const A& a) {
+    A m;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const __nv_bfloat162 x =
+          __hmax2(reinterpret_cast<const __nv_bfloat162&>(a.r[i]), __nv_bfloat162(0.0F, 0.0F));
+      m.r[i] = reinterpret_cast<const std::uint32_t&>(x);
+    }
+    return m;
+  }
+  // Four 8 x 8 matrices from accumulator layout: rows m and m + 8, columns n and n + 8.
+  static __device__ __forceinline__ void store_16x16(Tile tile, int rows, int m, int n, int lane, const float (&left)[4],
+                                                     const float (&right)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
+                     at(tile, rows, m + (lane & 15), n + (lane >> 4) * 8)),
+                 "r"(pack_bf16(left[0], left[1])), "r"(pack_bf16(left[2], left[3])), "r"(pack_bf16(right[0], right[1])),
+                 "r"(pack_bf16(right[2], right[3]))
+                 : "memory");
+  }
+};
+
+namespace wgmma {
+
+// Shared memory written by ordinary stores becomes visible to the matrix unit; a barrier must follow.
+__device__ __forceinline__ void publish_shared() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Before the first product, and wherever registers of the next ones were written by other instructions.
+__device__ __forceinline__ void fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kPending>
+__device__ __forceinline__ void wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+// Keeps the compiler from moving uses of accumulators across a wait.
+template <int kTiles>
+__device__ __forceinline__ void settle(float (&c)[kTiles][4]) {
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(c[n][i])::"memory");
+}
+
+// Describes a swizzled tile from `address` on: groups of eight rows follow each other every 1,024 bytes.
+__device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
+  constexpr std::uint64_t kGroupStride = (1024 >> 4);
+  return ((address & 0x3ffffU) >> 4) | (1ULL << 16) | (kGroupStride << 32) | (1ULL << 62);
+}
+
+// Step `step` of depth 16 of a tile with `rows` rows, read along its columns or along its rows.
+__device__ __forceinline__ std::uint64_t step_along_columns(std::uint64_t tile, int rows, int step) {
+  return tile + static_cast<std::uint64_t>((step / 4 * rows * 128 + step % 4 * 32) >> 4);
+}
+__device__ __forceinline__ std::uint64_t step_along_rows(std::uint64_t tile, int step) {
+  return tile + static_cast<std::uint64_t>((step * 16 * 128) >> 4);
+}
+
+#define COSFORMER_WGMMA_D                                                                                             \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"  \
+  "%30,%31}"
+#define COSFORMER_WGMMA_TILE(n) "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])
+#define COSFORMER_WGMMA_TILES                                                                            \
+  COSFORMER_WGMMA_TILE(0), COSFORMER_WGMMA_TILE(1), COSFORMER_WGMMA_TILE(2), COSFORMER_WGMMA_TILE(3),    \
+      COSFORMER_WGMMA_TILE(4), COSFORMER_WGMMA_TILE(5), COSFORMER_WGMMA_TILE(6), COSFORMER_WGMMA_TILE(7)
+
+// c (64 x 64) = or += A·B over a depth of 16. kRows: B's depth runs along its tile's rows.
+template <bool kRows, int kTiles>
+__device__ __forceinline__ void multiply(float (&c)[kTiles][4], const WarpgroupEngine::A& a, std::uint64_t b,
+                                         bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " COSFORMER_WGMMA_D
+      ", {%32,%33,%34,%35}, %36, p, 1, 1, %38;\n}"
+      : COSFORMER_WGMMA_TILES
+      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(add ? 1 : 0), "n"(kRows ? 1 : 0));
+}
+template <bool kRows, int kTiles>
+__device__ __forceinline__ void multiply(float (&c)[kTiles][4], std::uint64_t a, std::uint64_t b, bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " COSFORMER_WGMMA_D ", %32, %33, p, 1, 1, 0, %35;\n}"
+      : COSFORMER_WGMMA_TILES
+      : "l"(a), "l"(b), "r"(add ? 1 : 0), "n"(kRows ? 1 : 0));
+}
+
+#undef COSFORMER_WGMMA_D
+#undef COSFORMER_WGMMA_TILE
+#undef COSFORMER_WGMMA_TILES
+
+}  // namespace wgmma
+}  // namespace cosformer::kernels::cuda
