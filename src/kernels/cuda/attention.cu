@@ -3,6 +3,7 @@
 #include "kernels/cuda/launch_table.h"
 #include "kernels/cuda/schedule.h"
 #include "kernels/cuda/states.h"
+#include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda {
 namespace {
@@ -39,10 +40,23 @@ TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
           aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, dtype) ? 1 : 0};
 }
 
+// Whether the kernels for Hopper's warpgroups can serve.
+bool suits_warpgroup(const Problem& p, const Gradients* g) {
+  const auto fits = [&](const auto& view, std::int64_t columns) {
+    return aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, p.dtype);
+  };
+  const bool forward = p.dtype == DType::kBFloat16 && p.dim <= kWarpgroupDim && p.value_dim <= kWarpgroupDim &&
+                       p.feature_map == FeatureMap::kRelu && p.key_mask == nullptr && fits(p.q, p.dim) &&
+                       fits(p.k, p.dim) && fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
+  const bool backward = g == nullptr || (fits(g->dout, p.value_dim) && fits(g->dq, p.dim) && fits(g->dk, p.dim) &&
+                                         fits(g->dv, p.value_dim));
+  return forward && backward && warpgroup_available();
+}
+
 class Passes {
  public:
   Passes(const Problem& p, const Gradients* g, void* memory, cudaStream_t stream)
-      : p_(p), g_(g), plan_(make_plan(p)), workspace_(memory), launches_(stream) {
+      : p_(p), g_(g), plan_(make_plan(p)), workspace_(memory), launches_(stream), warpgroup_(suits_warpgroup(p, g)) {
     const std::int64_t heads = p.sequences * p.heads;
     const bool running_slots = plan_.state_cut.count > 1 || plan_.state_slots ||
                                (g != nullptr && (g->d_state_kv_out != nullptr || g->d_state_kv_in != nullptr));
@@ -231,9 +245,44 @@ class Passes {
   }
 
   void launch(Role role, Mode mode, const SweepParams& s) {
+    if (warpgroup_ && !s.precise && plan_suits_warpgroup(mode)) {
+      launch_on_warpgroup(role, mode, s);
+      return;
+    }
     launches_.add([&](cudaStream_t stream) {
       return launch_role(role, mode, p_.dtype, padded_features(features_of(role)), s, stream);
     });
+  }
+
+  // The warpgroup's running sweeps leave out the second of two sides and the decay's gradient.
+  bool plan_suits_warpgroup(Mode mode) const {
+    const bool decay_gradient = g_ != nullptr && g_->d_log_decay != nullptr && p_.log_decay != nullptr;
+    return mode != Mode::kRun || (!plan_.two_sided && !decay_gradient);
+  }
+
+  void launch_on_warpgroup(Role role, Mode mode, const SweepParams& s) {
+    if (role == Role::kValueGradient && mode != Mode::kSum) return;  // came with the keys' gradient
+    const DType t = p_.dtype;
+    const auto destination = [](const View& view, std::int64_t columns) {
+      return Destination{view.data, view.batch_stride, view.head_stride, static_cast<int>(view.time_stride),
+                         static_cast<int>(columns)};
+    };
+    WarpgroupParams w{};
+    w.sweep = s;
+    w.q = source(p_.q, p_.dim, t);
+    w.k = source(p_.k, p_.dim, t);
+    w.v = source(p_.v, p_.value_dim, t);
+    w.out = source(p_.out, p_.value_dim, t);
+    w.first = destination(p_.out, p_.value_dim);
+    WarpgroupPass pass = WarpgroupPass::kForward;
+    if (role != Role::kForward) {
+      w.dout = source(g_->dout, p_.value_dim, t);
+      const bool queries = role == Role::kQueryGradient;
+      pass = queries ? WarpgroupPass::kQueries : WarpgroupPass::kKeys;
+      w.first = destination(queries ? g_->dq : g_->dk, p_.dim);
+      w.second = destination(g_->dv, p_.value_dim);
+    }
+    launches_.add([&](cudaStream_t stream) { return launch_warpgroup(pass, mode, w, stream); });
   }
 
   // The state of the keys before each segment of a running sweep.
@@ -332,6 +381,7 @@ class Passes {
   Plan plan_;
   Workspace workspace_;
   Launches launches_;
+  bool warpgroup_;
   float* key_slots_ = nullptr;
   float* query_slots_ = nullptr;
   float* row_scalar_ = nullptr;

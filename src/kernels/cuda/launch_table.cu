@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -11,48 +9,10 @@ namespace cosformer::kernels::cuda {
 template <class Io, int kFeatures, Role kRole, Mode kMode>
 cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream);
 
-template <int kFeatures, Role kRole, Mode kMode>
-cudaError_t launch_warpgroup_sweep(const SweepParams& params, cudaStream_t stream);
-
 namespace {
-
-#ifdef COSFORMER_WARPGROUP_KERNELS
-constexpr bool kWarpgroupKernels = true;
-#else
-constexpr bool kWarpgroupKernels = false;
-#endif
-
-// Whether Hopper's asynchronous products can serve: they copy whole 16-byte pieces, and leave a state that is to be
-// carried to the kernels that keep what 16-bit operands drop.
-bool suits_warpgroup(const SweepParams& p) {
-  const auto aligned = [](const TileSource& source) { return source.data == nullptr || source.aligned != 0; };
-  if (p.precise || !aligned(p.x) || !aligned(p.y) || !aligned(p.z) || !aligned(p.own) || !aligned(p.prior)) return false;
-  int device = 0, major = 0, minor = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess && major == 9 &&
-         minor == 0;
-}
-
-template <int kFeatures, Role kRole>
-cudaError_t launch_warpgroup_mode(Mode mode, const SweepParams& params, cudaStream_t stream) {
-  switch (mode) {
-    case Mode::kRun: return launch_warpgroup_sweep<kFeatures, kRole, Mode::kRun>(params, stream);
-    case Mode::kApply: return launch_warpgroup_sweep<kFeatures, kRole, Mode::kApply>(params, stream);
-    case Mode::kSum:
-      if constexpr (kRole == Role::kForward || kRole == Role::kValueGradient) {
-        return launch_warpgroup_sweep<kFeatures, kRole, Mode::kSum>(params, stream);
-      }
-      break;
-  }
-  return cudaErrorInvalidValue;
-}
 
 template <class Io, int kFeatures, Role kRole>
 cudaError_t launch_with_mode(Mode mode, const SweepParams& params, cudaStream_t stream) {
-  if constexpr (kWarpgroupKernels && std::is_same_v<Io, __nv_bfloat16> && (kFeatures == 64 || kFeatures == 128)) {
-    if (suits_warpgroup(params)) return launch_warpgroup_mode<kFeatures, kRole>(mode, params, stream);
-  }
   switch (mode) {
     case Mode::kRun: return launch_sweep<Io, kFeatures, kRole, Mode::kRun>(params, stream);
     case Mode::kApply: return launch_sweep<Io, kFeatures, kRole, Mode::kApply>(params, stream);

@@ -188,7 +188,6 @@ struct Sweep {
 
   // This warp's part of the state.
   __device__ __forceinline__ int state_row(int m) const {
-    if constexpr (C::kWarpgroup) return m * 64 + warp * 16;
     return (warp % (C::kWarps / C::kStateSplit) * C::kStateTiles + m) * 16;
   }
   __device__ __forceinline__ int state_split() const { return warp / (C::kWarps / C::kStateSplit); }
@@ -209,10 +208,6 @@ struct Sweep {
   }
   __device__ __forceinline__ float* slot_extra(float* base, int part, int d) const {
     return d < p.dim ? base + 2 * p.dim * p.value_dim + part * p.dim + d : nullptr;
-  }
-  // The same for element i of the vector in shared memory; the extra column belongs to no slice, the first one keeps it.
-  __device__ __forceinline__ float* slot_vector(float* base, int i) const {
-    return slot_extra(base, i / C::kExtraLength, (C::kExtraFeature ? first_value : 0) + i % C::kExtraLength);
   }
 
   template <class Visit>
@@ -242,7 +237,7 @@ struct Sweep {
     }
     const auto load = [&](int part, int f, int u, float& x) {
       const float* from = nullptr;
-      if (C::kExtraTile && u >= C::kValues) {
+      if (C::kExtraColumn && u >= C::kValues) {
         if (u == C::kValues) from = slot_extra(base, part, f);
       } else {
         from = slot_element(base, part, f, u);
@@ -250,9 +245,9 @@ struct Sweep {
       if (from != nullptr) x = *from;
     };
     if (base != nullptr) for_each_state(load);
-    if constexpr (C::kExtraVector) {
-      for (int i = threadIdx.x; i < 2 * C::kExtraLength; i += C::kThreads) {
-        const float* from = base == nullptr ? nullptr : slot_vector(base, i);
+    if constexpr (C::kExtraFeature) {
+      for (int i = threadIdx.x; i < 2 * C::kValues; i += C::kThreads) {
+        const float* from = base == nullptr ? nullptr : slot_extra(base, i / C::kValues, first_value + i % C::kValues);
         arrays[C::kExtraState + i] = from == nullptr ? 0.0F : *from;
       }
     }
@@ -260,7 +255,7 @@ struct Sweep {
 
   __device__ __forceinline__ void store_state(int index) {
     float* base = slot(index);
-    if constexpr (C::kExtraTile) {  // the extra column may have come as two, head and rest of a float
+    if constexpr (C::kExtraColumn) {  // the extra column may have come as two, head and rest of a float
 #pragma unroll
       for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -272,63 +267,42 @@ struct Sweep {
     }
     for_each_state([&](int part, int f, int u, float& x) {
       float* to = nullptr;
-      if (C::kExtraTile && u >= C::kValues) {
+      if (C::kExtraColumn && u >= C::kValues) {
         if (u == C::kValues && slice == 0 && state_split() == 0) to = slot_extra(base, part, f);
       } else {
         to = slot_element(base, part, f, u);
       }
       if (to != nullptr) *to = x;
     });
-    if constexpr (C::kExtraVector) {
-      for (int i = threadIdx.x; i < 2 * C::kExtraLength; i += C::kThreads) {
-        float* to = slot_vector(base, i);
-        if (to != nullptr && (C::kExtraFeature || slice == 0)) *to = arrays[C::kExtraState + i];
+    if constexpr (C::kExtraFeature) {
+      for (int i = threadIdx.x; i < 2 * C::kValues; i += C::kThreads) {
+        float* to = slot_extra(base, i / C::kValues, first_value + i % C::kValues);
+        if (to != nullptr) *to = arrays[C::kExtraState + i];
       }
     }
   }
 
   // Puts the state where the matrix unit can read it as an operand.
   __device__ __forceinline__ void publish_state() {
-    if constexpr (C::kWarpgroup) {
+    const Tile target = Engine::tile_at(state_tile);
 #pragma unroll
-      for (int part = 0; part < 2; ++part)
+    for (int part = 0; part < 2; ++part)
 #pragma unroll
-        for (int m = 0; m < C::kStateTiles; ++m)
+      for (int m = 0; m < C::kStateTiles; ++m)
 #pragma unroll
-          for (int n = 0; n < C::kValueTiles; n += 2) {
-            Engine::store_16x16(Engine::tile_at(state_tile + part * C::kStatePart), C::kFeatures, state_row(m), n * 8,
-                                lane, state[part][m][n], state[part][m][n + 1]);
-          }
-    } else {
-      const Tile target = Engine::tile_at(state_tile);
-#pragma unroll
-      for (int part = 0; part < 2; ++part)
-#pragma unroll
-        for (int m = 0; m < C::kStateTiles; ++m)
-#pragma unroll
-          for (int n = 0; n < C::kStateColumns; ++n) {
-            if (n == C::kSplitTiles && state_split() != 0) continue;
-            const int to = part * C::kStatePart + (state_row(m) + g) * C::kStatePitch + state_column(n) + 2 * t;
-            const float(&x)[4] = state[part][m][n];
-            Engine::store_pair(target, to, x[0], x[1]);
-            Engine::store_pair(target, to + 8 * C::kStatePitch, x[2], x[3]);
-          }
-    }
+        for (int n = 0; n < C::kStateColumns; ++n) {
+          if (n == C::kSplitTiles && state_split() != 0) continue;
+          const int to = part * C::kStatePart + (state_row(m) + g) * C::kStatePitch + state_column(n) + 2 * t;
+          const float(&x)[4] = state[part][m][n];
+          Engine::store_pair(target, to, x[0], x[1]);
+          Engine::store_pair(target, to + 8 * C::kStatePitch, x[2], x[3]);
+        }
   }
 
   __device__ __forceinline__ void run();
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void finish(int stage, int position);
   __device__ __forceinline__ void compute(int stage, int position, double& decay_sum);
-  __device__ __forceinline__ void compute_warpgroup(int stage, int position, double& decay_sum);
-  __device__ __forceinline__ void add_extra_feature(int part, float (&out)[C::kOutTiles + 1][4]);
-  __device__ __forceinline__ void add_extra_features(const float (&tangent)[2], float (&out)[C::kOutTiles + 1][4]);
-  __device__ __forceinline__ void count_decay(int stage, int position, const float (&out)[C::kOutTiles + 1][4],
-                                              double& decay_sum);
-  __device__ __forceinline__ void weigh_scores(int stage, float (&s)[kChunk / 8][4],
-                                               typename Engine::Weights (&weights)[kChunk / C::kDepth],
-                                               double& decay_sum);
-  __device__ __forceinline__ bool maps_in_registers() const;
   __device__ __forceinline__ void score(int stage, const A (&x_kept)[C::kKeptSteps],
                                         typename Engine::Weights (&weights)[kChunk / C::kDepth], double& decay_sum);
   __device__ __forceinline__ void apply_state(int stage, int position, const A (&x_kept)[C::kKeptSteps],
@@ -337,7 +311,7 @@ struct Sweep {
   __device__ __forceinline__ void add_chunk(int stage, const typename Engine::Weights (&weights)[kChunk / C::kDepth],
                                             float (&out)[C::kOutTiles + 1][4]);
   __device__ __forceinline__ void precise_update(int stage);
-  __device__ __forceinline__ void extra_sum(int stage, int group, float (&sum)[2][2]);
+  __device__ __forceinline__ void extra_feature_sum(int stage, float (&sum)[2][2]);
   __device__ __forceinline__ void write_rows(int stage, int position, float (&out)[C::kOutTiles + 1][4]);
 };
 

@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/sweep_products.cuh"
-#include "kernels/cuda/sweep_warpgroup.cuh"
 
 namespace cosformer::kernels::cuda {
 
@@ -50,7 +49,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
     if constexpr (kRole == Role::kKeyGradient) present[i] = key_present(token);
   }
   // Over the x of these rows, once the warps that share them have read it.
-  Io* const staged = reinterpret_cast<Io*>(tile(stage, C::kX));
+  Io* const staged = reinterpret_cast<Io*>(tile(stage, C::kX) + first_row * C::kFeaturePitch) + first_column;
   if constexpr (C::kColumnWarps == 1) {
     __syncwarp();
   } else {
@@ -71,7 +70,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
       for (int i = 0; i < 2; ++i) {
         float2 value = finished(n, i);
         if (!present[i]) value = {0.0F, 0.0F};
-        store_io_pair(staged + C::out_offset(first_row + g + 8 * i, first_column + n * 8 + 2 * t), value);
+        store_io_pair(staged + (g + 8 * i) * C::kOutPitch + n * 8 + 2 * t, value);
       }
   };
   const auto scaled = [&](int n, int i) {
@@ -82,10 +81,10 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
   };
   const bool second = p.pass == SweepPass::kSecondOfTwo;
   if constexpr (C::kOwn) {
-    const Operand* own = tile(stage, C::kOwnTile);
+    const Operand* own = tile(stage, C::kOwnTile) + (first_row + g) * C::kValuePitch + first_column + 2 * t;
     const auto with_slope = [&](auto slope) {
       return [&, slope](int n, int i) {
-        const float2 raw = load_pair(own + C::value_offset(first_row + g + 8 * i, first_column + n * 8 + 2 * t));
+        const float2 raw = load_pair(own + 8 * i * C::kValuePitch + n * 8);
         float2 value = scaled(n, i);
         value.x *= slope(raw.x);
         value.y *= slope(raw.y);
@@ -118,7 +117,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
     const int token = rows.token_at(position + first_row + row);
     if (16 * kPieces % 32 != 0 && index + lane >= 16 * kPieces) continue;
     if (!rows.has(token) || column >= columns_left) continue;
-    const Io* from = staged + C::out_offset(first_row + row, first_column + column);
+    const Io* from = staged + row * C::kOutPitch + column;
     Io* to = destination + static_cast<std::int64_t>(token) * p.destination_time_stride + column;
     if (p.destination_aligned) {
       *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
@@ -161,44 +160,31 @@ __device__ __forceinline__ void Sweep<Config>::run() {
     build_angles(position, C::kUpdate, first_chunk);
     first_chunk = false;
     finish(stage, position);
-    if constexpr (C::kWarpgroup) wgmma::publish_shared();
     __syncthreads();
-    const bool more = position + kChunk < end;
-    constexpr bool kFetchEarly = C::kStages > 1 || !C::kAsync;
-    if (kFetchEarly && more) fetch((stage + 1) % C::kStages, position + kChunk);
-    if constexpr (C::kWarpgroup) {
-      compute_warpgroup(stage, position, decay_sum);
-    } else {
-      compute(stage, position, decay_sum);
-    }
-    float extra[C::kExtraGroups][2][2];
-    const bool sums_extra = C::kExtraVector && C::kUpdate && warp < C::kExtraLength / 16;
-    if constexpr (C::kExtraVector && C::kUpdate) {
-      if (sums_extra) {
-#pragma unroll
-        for (int i = 0; i < C::kExtraGroups; ++i) extra_sum(stage, i * C::kWarps + warp, extra[i]);
-      }
+    if (position + kChunk < end) fetch((stage + 1) % C::kStages, position + kChunk);
+    compute(stage, position, decay_sum);
+    float extra[2][2];
+    const bool sums_extra = C::kExtraFeature && C::kUpdate && warp < C::kValues / 16;
+    if constexpr (C::kExtraFeature && C::kUpdate) {
+      if (sums_extra) extra_feature_sum(stage, extra);
     }
     const float decay = arrays[C::kChunkDecay + set];
     if constexpr (!C::kOneBarrier) __syncthreads();
-    if (!kFetchEarly && more) fetch(0, position + kChunk);
     if constexpr (C::kIntra) publish_state();
-    if constexpr (C::kExtraVector && C::kUpdate) {
+    if constexpr (C::kExtraFeature && C::kUpdate) {
       if (sums_extra) {
 #pragma unroll
-        for (int j = 0; j < C::kExtraGroups; ++j)
+        for (int n = 0; n < 2; ++n)
 #pragma unroll
-          for (int n = 0; n < 2; ++n)
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-              const float sine_sum = __shfl_down_sync(0xffffffffU, extra[j][n][i], 4);
-              if (g == 0) {
-                float* cosine = arrays + C::kExtraState + (j * C::kWarps + warp) * 16 + n * 8 + 2 * t + i;
-                float* sine = cosine + C::kExtraLength;
-                *cosine = decay * *cosine + extra[j][n][i];
-                *sine = decay * *sine + sine_sum;
-              }
+          for (int i = 0; i < 2; ++i) {
+            const float sine_sum = __shfl_down_sync(0xffffffffU, extra[n][i], 4);
+            if (g == 0) {
+              float* cosine = arrays + C::kExtraState + warp * 16 + n * 8 + 2 * t + i;
+              float* sine = cosine + C::kValues;
+              *cosine = decay * *cosine + extra[n][i];
+              *sine = decay * *sine + sine_sum;
             }
+          }
       }
     }
     stage = (stage + 1) % C::kStages;
@@ -223,17 +209,13 @@ __device__ __forceinline__ void Sweep<Config>::run() {
 template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)
     sweep_kernel(const __grid_constant__ SweepParams params) {
-#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  constexpr bool kCompiled = true;
-#else
-  constexpr bool kCompiled = !Config::kWarpgroup;
-#endif
-  extern __shared__ __align__(1024) unsigned char shared[];
-  if constexpr (kCompiled) Sweep<Config>(params, shared).run();
+  extern __shared__ __align__(128) unsigned char shared[];
+  Sweep<Config>(params, shared).run();
 }
 
-template <class Config>
-cudaError_t launch_config(const SweepParams& params, cudaStream_t stream) {
+template <class Io, int kFeatures, Role kRole, Mode kMode>
+cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream) {
+  using Config = TileConfig<Io, kFeatures, kRole, kMode>;
   const auto kernel = sweep_kernel<Config>;
   const cudaError_t status =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
@@ -242,17 +224,6 @@ cudaError_t launch_config(const SweepParams& params, cudaStream_t stream) {
   if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
   kernel<<<static_cast<unsigned>(blocks), Config::kThreads, Config::kSharedBytes, stream>>>(params);
   return cudaGetLastError();
-}
-
-template <class Io, int kFeatures, Role kRole, Mode kMode>
-cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream) {
-  return launch_config<TileConfig<Io, kFeatures, kRole, kMode>>(params, stream);
-}
-
-// The same through Hopper's asynchronous products: for bfloat16 in aligned rows.
-template <int kFeatures, Role kRole, Mode kMode>
-cudaError_t launch_warpgroup_sweep(const SweepParams& params, cudaStream_t stream) {
-  return launch_config<TileConfig<__nv_bfloat16, kFeatures, kRole, kMode, true>>(params, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

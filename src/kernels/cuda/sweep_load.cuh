@@ -49,14 +49,6 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
   }
 }
 
-// x is mapped as a fragment: only its own warp reads it.
-template <class Config>
-__device__ __forceinline__ bool Sweep<Config>::maps_in_registers() const {
-  constexpr bool kMaps = kRole == Role::kForward || kRole == Role::kValueGradient;
-  return C::kWarpgroup && C::kKeepX && kMaps && p.feature_map == FeatureMap::kRelu &&
-         (kRole == Role::kForward || p.key_mask == nullptr);
-}
-
 template <class Config>
 __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
   const bool masked = p.key_mask != nullptr;
@@ -86,10 +78,8 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
   };
 
   if constexpr (C::kInter) {
-    if (!maps_in_registers()) {
-      if constexpr (kRole == Role::kForward) finish_x.template operator()<Prepare::kMap>(false, present_query);
-      if constexpr (kRole == Role::kValueGradient) finish_x.template operator()<Prepare::kMap>(masked, present_key);
-    }
+    if constexpr (kRole == Role::kForward) finish_x.template operator()<Prepare::kMap>(false, present_query);
+    if constexpr (kRole == Role::kValueGradient) finish_x.template operator()<Prepare::kMap>(masked, present_key);
     if constexpr (C::kOwn) {
       finish_x.template operator()<Prepare::kPlain>(false, everyone);
       finish_tile<C, C::kValues, Prepare::kPlain>(tile(stage, C::kOwnTile), C::kValuePitch,
@@ -110,7 +100,7 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
 #pragma unroll
           for (int piece = group_lane; piece < kPieces; piece += kLanes) {
             const int column = piece * kPieceElements<Io>;
-            const Operand* x = tile(stage, C::kX) + C::feature_offset(row, column);
+            const Operand* x = tile(stage, C::kX) + row * C::kFeaturePitch + column;
             float now[kPieceElements<Io>], before[kPieceElements<Io>];
             if constexpr (C::kAsync) {
               unpack<Io>(now, x);
@@ -119,7 +109,7 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
               for (int i = 0; i < kPieceElements<Io>; ++i) now[i] = to_float(x[i]);
             }
             if constexpr (C::kPrior) {
-              unpack<Io>(before, tile(0, C::kPriorTile) + C::feature_offset(row, column));
+              unpack<Io>(before, tile(0, C::kPriorTile) + row * C::kFeaturePitch + column);
             } else {
               load_piece<Io>(before, prior, token, column, rows.has(token));
             }

@@ -5,21 +5,18 @@
 
 namespace cosformer::kernels::cuda {
 
-// Σ of the chunk's values weighted by the extra feature, or of its features weighted by the extra column: both parts,
-// for two of the group's sixteen columns in the first four lanes.
+// Σ of the chunk's values weighted by the extra feature: both parts, for two value columns of the first four lanes.
 template <class Config>
-__device__ __forceinline__ void Sweep<Config>::extra_sum(int stage, int group, float (&sum)[2][2]) {
-  constexpr bool kOne = kRole == Role::kQueryGradient || kRole == Role::kForward;
+__device__ __forceinline__ void Sweep<Config>::extra_feature_sum(int stage, float (&sum)[2][2]) {
   float c[2][4] = {};
-  const float* cosine = array(kOne ? C::kSumCosine : C::kErrorCosine);
-  const float* sine = array(kOne ? C::kSumSine : C::kErrorSine);
-  const Tile summed = Engine::tile_at(tile(stage, C::kExtraFeature ? C::kZ : C::kY));
-  constexpr int kPitch = C::kExtraFeature ? C::kValuePitch : C::kFeaturePitch;
+  const float* cosine = array(kRole == Role::kQueryGradient ? C::kSumCosine : C::kErrorCosine);
+  const float* sine = array(kRole == Role::kQueryGradient ? C::kSumSine : C::kErrorSine);
+  const Tile z = Engine::tile_at(tile(stage, C::kZ));
 #pragma unroll
   for (int k = 0; k < kChunk; k += C::kDepth) {
     const A a = Engine::rows_a(cosine, sine, k, lane);
     B b0, b1;
-    Engine::load_b_transposed(b0, b1, summed, kPitch, group * 16, k, lane);
+    Engine::load_b_transposed(b0, b1, z, C::kValuePitch, warp * 16, k, lane);
     Engine::multiply(c[0], a, b0);
     Engine::multiply(c[1], a, b1);
   }
@@ -105,14 +102,6 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage, const A (&x_kept
       Engine::multiply(s[2 * j + 1], a, b1);
     }
   }
-  weigh_scores(stage, s, weights, decay_sum);
-}
-
-template <class Config>
-__device__ __forceinline__ void Sweep<Config>::weigh_scores(int stage, float (&s)[kChunk / 8][4],
-                                                            typename Engine::Weights (&weights)[kChunk / C::kDepth],
-                                                            double& decay_sum) {
-  const int first_row = row_warp * 16;
   // Entry kChunk − Δ for this thread's first row and column, from the copy in which it is even.
   const float* distances =
       arrays + C::kDistance + (g % 2 == 0 ? 0 : C::kDistanceSize - 1) + kChunk - first_row - g + 2 * t;
@@ -205,7 +194,19 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
                          Engine::load_b1_transposed(s, C::kStatePitch, C::kValues, k * C::kDepth, lane));
       }
     }
-    if constexpr (C::kExtraFeature) add_extra_feature(part, out);
+    if constexpr (C::kExtraFeature) {
+      const float* extra = arrays + C::kExtraState + part * C::kValues + first_column + 2 * t;
+      const float e0 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g] : 1.0F;
+      const float e1 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g + 8] : 1.0F;
+#pragma unroll
+      for (int n = 0; n < C::kOutTiles; ++n) {
+        const float2 value = load_pair(extra + n * 8);
+        out[n][0] += e0 * value.x;
+        out[n][1] += e0 * value.y;
+        out[n][2] += e1 * value.x;
+        out[n][3] += e1 * value.y;
+      }
+    }
     const float scale0 = part == 1 ? row_tangent[0] : row_cosine[0];
     const float scale1 = part == 1 ? row_tangent[8] : row_cosine[8];
 #pragma unroll
@@ -227,42 +228,16 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
       }
     }
   }
-  count_decay(stage, position, out, decay_sum);
-}
-
-// The rank-one term of the extra feature.
-template <class Config>
-__device__ __forceinline__ void Sweep<Config>::add_extra_feature(int part, float (&out)[C::kOutTiles + 1][4]) {
-  const int first_row = row_warp * 16, first_column = column_warp * C::kOutColumns;
-  const float* extra = arrays + C::kExtraState + part * C::kExtraLength + first_column + 2 * t;
-  const float e0 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g] : 1.0F;
-  const float e1 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g + 8] : 1.0F;
-#pragma unroll
-  for (int n = 0; n < C::kOutTiles; ++n) {
-    const float2 value = load_pair(extra + n * 8);
-    out[n][0] += e0 * value.x;
-    out[n][1] += e0 * value.y;
-    out[n][2] += e1 * value.x;
-    out[n][3] += e1 * value.y;
-  }
-}
-
-// The decay's gradient from pairs of different chunks: rows times what the state gave them.
-template <class Config>
-__device__ __forceinline__ void Sweep<Config>::count_decay(int stage, int position,
-                                                           const float (&out)[C::kOutTiles + 1][4],
-                                                           double& decay_sum) {
   if constexpr (C::kOwn && C::kIntra) {
-    const int first_row = row_warp * 16, first_column = column_warp * C::kOutColumns;
     if (p.decay_gradient != nullptr) {
-      const Operand* own = tile(stage, C::kOwnTile);
+      const Operand* own = tile(stage, C::kOwnTile) + (first_row + g) * C::kValuePitch + first_column + 2 * t;
       float dot[2] = {};
       const auto add_products = [&](auto map) {
 #pragma unroll
         for (int n = 0; n < C::kOutTiles; ++n)
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            const float2 raw = load_pair(own + C::value_offset(first_row + g + 8 * i, first_column + n * 8 + 2 * t));
+            const float2 raw = load_pair(own + 8 * i * C::kValuePitch + n * 8);
             dot[i] += map(raw.x) * out[n][2 * i] + map(raw.y) * out[n][2 * i + 1];
           }
       };

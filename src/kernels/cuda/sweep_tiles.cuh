@@ -138,21 +138,16 @@ __device__ __forceinline__ void fetch_tile(typename Config::Operand* tile, int p
     const int step = side.reversed ? -kRows : kRows;
     const Io* from = rows.data + static_cast<std::int64_t>(token) * rows.time_stride + column;
     const std::int64_t step_elements = static_cast<std::int64_t>(step) * rows.time_stride;
-    constexpr int kSwizzled = 64;  // elements from row to row; kRows is a multiple of 8, so the permutation stays
-    static_assert(!Config::kWarpgroup || kRows % 8 == 0);
-    const int row_step = Config::kWarpgroup ? kSwizzled : pitch;
-    Io* to = reinterpret_cast<Io*>(tile + (Config::kWarpgroup ? swizzled_offset(Config::kChunk, first_row, column)
-                                                              : first_row * pitch + column));
+    Io* to = reinterpret_cast<Io*>(tile + first_row * pitch + column);
     const bool inside = column < rows.columns;
 #pragma unroll
     for (int row = 0; row < Config::kChunk; row += kRows) {
-      copy_async_16(to + row * row_step, from, inside && side.has(token));
+      copy_async_16(to + row * pitch, from, inside && side.has(token));
       from += step_elements;
       token += step;
     }
     return;
   }
-  if constexpr (Config::kWarpgroup) return;  // only aligned rows come here
   for_each_piece<Config, kWidth>([&](int row, int column) {
     const int token = side.token_at(position + row);
     const bool valid = side.has(token);
@@ -171,16 +166,13 @@ __device__ __forceinline__ void finish_tile(typename Config::Operand* tile, int 
                                             const Rows<typename Config::Io>& rows, const Side& side, int position,
                                             FeatureMap map, bool masked, Present present, Divisor divisor) {
   using Io = typename Config::Io;
-  const auto offset = [&](int row, int column) {
-    return Config::kWarpgroup ? swizzled_offset(Config::kChunk, row, column) : row * pitch + column;
-  };
   if constexpr (Config::kAsync) {
     if constexpr (kPrepare == Prepare::kPlain) return;
     if (kPrepare == Prepare::kMask && !masked) return;
     if (kPrepare == Prepare::kMap && !masked &&
         map == FeatureMap::kRelu) {  // rows and columns outside are zero already
       for_each_piece<Config, kWidth>([&](int row, int column) {
-        uint4* p = reinterpret_cast<uint4*>(tile + offset(row, column));
+        uint4* p = reinterpret_cast<uint4*>(tile + row * pitch + column);
         uint4 raw = *p;
         __nv_bfloat162* pairs = reinterpret_cast<__nv_bfloat162*>(&raw);
 #pragma unroll
@@ -192,7 +184,7 @@ __device__ __forceinline__ void finish_tile(typename Config::Operand* tile, int 
   }
   for_each_piece<Config, kWidth>([&](int row, int column) {
     const int token = side.token_at(position + row);
-    auto* p = tile + offset(row, column);
+    auto* p = tile + row * pitch + column;
     float x[kPieceElements<Io>];
     if constexpr (Config::kAsync) {
       unpack<Io>(x, p);

@@ -2,14 +2,11 @@
 //
 // kChunk tokens are handled at once, 16 rows to a warp; kValues columns of the values belong to one block. The state of
 // 2·features·kValues floats lives in the accumulators of the block's warps, so that kValues is bounded by registers.
-// float32 operands take twice the shared memory: smaller chunks, no second stage. With kWarpgroup the products are
-// Hopper's asynchronous ones: bfloat16, 64 or 128 features, one warpgroup, swizzled tiles.
+// float32 operands take twice the shared memory: smaller chunks, no second stage.
 #pragma once
 
-#include <type_traits>
-
+#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/sweep_params.h"
-#include "kernels/cuda/wgmma.cuh"
 
 namespace cosformer::kernels::cuda {
 
@@ -40,11 +37,10 @@ constexpr int chunk_of(int features, bool wide) {
   return features == 32 || features == 256 || (wide && features >= 128) ? 32 : 64;
 }
 
-template <class Io_, int kFeatures_, Role kRole_, Mode kMode_, bool kWarpgroup_ = false>
+template <class Io_, int kFeatures_, Role kRole_, Mode kMode_>
 struct TileConfig {
   using Io = Io_;
-  static constexpr bool kWarpgroup = kWarpgroup_;
-  using Engine = std::conditional_t<kWarpgroup, WarpgroupEngine, typename EngineOf<Io>::type>;
+  using Engine = typename EngineOf<Io>::type;
   using Operand = typename Engine::Operand;
   static constexpr Role kRole = kRole_;
   static constexpr bool kIntra = kMode_ == Mode::kRun;
@@ -54,55 +50,45 @@ struct TileConfig {
   static constexpr bool kWide = sizeof(Operand) == 4;
   static constexpr bool kAsync = !kWide;
   static constexpr int kValues = values_of(kFeatures);
-  static constexpr int kWarps = kWarpgroup ? 4 : (kWide ? (kFeatures == 32 ? 4 : 8) : warps_of(kFeatures, kMode_));
+  static constexpr int kWarps = kWide ? (kFeatures == 32 ? 4 : 8) : warps_of(kFeatures, kMode_);
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kChunk = chunk_of(kFeatures, kWide);
-  // Two blocks of a running sweep with 128 features have no room for a second stage; each computes while the other waits.
-  static constexpr int kStages = kAsync && !(kWarpgroup && kFeatures > 64 && kIntra) ? 2 : 1;
+  static constexpr int kStages = kAsync ? 2 : 1;
   static constexpr int kRowWarps = kChunk / 16;
   static constexpr int kColumnWarps = kWarps / kRowWarps;
   // The state: 16·kStateTiles features of every warp, whose values are cut kStateSplit times where warps outnumber
   // features.
   static constexpr int kStateSplit = kWarps * 16 > kFeatures ? kWarps * 16 / kFeatures : 1;
   static constexpr int kStateTiles = kFeatures * kStateSplit / 16 / kWarps;
-  static constexpr int kMinBlocks =
-      kWide || (kFeatures > 64 && !kWarpgroup) ? 1 : (kFeatures == 32 ? 4 : (kIntra || kFeatures > 64 ? 2 : 3));
+  static constexpr int kMinBlocks = kWide || kFeatures > 64 ? 1 : (kFeatures == 32 ? 4 : (kIntra ? 2 : 3));
 
   static constexpr bool kRowsAreQueries = kRole == Role::kForward || kRole == Role::kQueryGradient;
   static constexpr bool kExtraColumn =
       kRole == Role::kForward || (kRole == Role::kValueGradient && kMode_ == Mode::kSum);
   static constexpr bool kExtraFeature = kRole == Role::kQueryGradient || kRole == Role::kKeyGradient;
-  // The extra column's state is a tile of accumulators, or like the extra feature's a vector in shared memory.
-  static constexpr bool kExtraTile = kExtraColumn && !kWarpgroup;
-  static constexpr bool kExtraVector = kExtraFeature || (kExtraColumn && kWarpgroup);
-  static constexpr int kExtraLength = kExtraColumn && kWarpgroup ? kFeatures : kValues;
-  static constexpr int kExtraGroups = (kExtraLength / 16 + kWarps - 1) / kWarps;  // of 16, for a warp to sum
   static constexpr bool kValueTransposed = kExtraFeature;  // features are the value dim's, values the key dim's
   static constexpr bool kOwn = kExtraFeature && kInter;
   // Read where it is needed, not ahead, when tiles are wide: an A100 block has 163 KB.
-  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter && (kFeatures <= 64 || kWarpgroup);
+  static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter && kFeatures <= 64;
 
   static constexpr int kDepth = Engine::kDepth;
   // One barrier per chunk where everything that a chunk writes has two places; else a second one before writing.
   static constexpr bool kOneBarrier = kAsync && !kIntra;
   static constexpr int kSets = kOneBarrier ? 2 : 1;                    // of the arrays below
-  // x as fragments through scores and state
-  static constexpr bool kKeepX = kInter && (kIntra || kWarpgroup) && !kWide && kFeatures <= 64;
+  static constexpr bool kKeepX = kIntra && !kWide && kFeatures <= 64;  // x as fragments through scores and state
   static constexpr int kKeptSteps = kKeepX ? kFeatures / kDepth : 1;
-  // What the engine's loads want to know of a tile: elements from row to row, or the rows of a swizzled one.
-  static constexpr int kFeaturePitch = kWarpgroup ? kChunk : kFeatures + Engine::kPad;
-  static constexpr int kValuePitch = kWarpgroup ? kChunk : kValues + Engine::kPad;
-  static constexpr int kStatePitch =
-      kWarpgroup ? kFeatures : kValues + (kExtraColumn || !kWide ? Engine::kStatePad : Engine::kPad);
+  static constexpr int kFeaturePitch = kFeatures + Engine::kPad;
+  static constexpr int kValuePitch = kValues + Engine::kPad;
+  static constexpr int kStatePitch = kValues + (kExtraColumn || !kWide ? Engine::kStatePad : Engine::kPad);
   static constexpr int kValueTiles = kValues / 8;
   static constexpr int kSplitTiles = kValueTiles / kStateSplit;
-  static constexpr int kStateColumns = kSplitTiles + (kExtraTile ? 1 : 0);
+  static constexpr int kStateColumns = kSplitTiles + (kExtraColumn ? 1 : 0);
   static constexpr int kOutTiles = kValueTiles / kColumnWarps;
   static constexpr int kOutColumns = kOutTiles * 8;
 
   // Shared memory, in bytes.
-  static constexpr int kFeatureTile = kChunk * (kWarpgroup ? kFeatures : kFeaturePitch) * int(sizeof(Operand));
-  static constexpr int kValueTile = kChunk * (kWarpgroup ? kValues : kValuePitch) * int(sizeof(Operand));
+  static constexpr int kFeatureTile = kChunk * kFeaturePitch * int(sizeof(Operand));
+  static constexpr int kValueTile = kChunk * kValuePitch * int(sizeof(Operand));
   static constexpr int kX = 0;
   static constexpr int kY = kX + (kInter ? kFeatureTile : 0);
   static constexpr int kZ = kY + (kUpdate ? kFeatureTile : 0);
@@ -110,21 +96,10 @@ struct TileConfig {
   static constexpr int kStageBytes = kOwnTile + (kOwn ? kValueTile : 0);
   static constexpr int kPriorTile = kStages * kStageBytes;  // one stage: only the thread that fetched a piece reads it
   static constexpr int kState = kPriorTile + (kPrior ? kFeatureTile : 0);
-  static constexpr int kStatePart = kFeatures * (kWarpgroup ? kValues : kStatePitch);  // elements
+  static constexpr int kStatePart = kFeatures * kStatePitch;  // elements
   // Results pass through the x tile of their rows, which no other warps read.
   static constexpr int kOutPitch = kFeaturePitch * int(sizeof(Operand) / sizeof(Io));
   static_assert(kValues <= kFeatures);
-  static_assert(!kWarpgroup || (kValues == 64 && kChunk == 64 && sizeof(Operand) == 2));
-  // Where an element of a tile lies.
-  static __device__ __forceinline__ int feature_offset(int row, int column) {
-    return kWarpgroup ? swizzled_offset(kChunk, row, column) : row * kFeaturePitch + column;
-  }
-  static __device__ __forceinline__ int value_offset(int row, int column) {
-    return kWarpgroup ? swizzled_offset(kChunk, row, column) : row * kValuePitch + column;
-  }
-  static __device__ __forceinline__ int out_offset(int row, int column) {
-    return kWarpgroup ? swizzled_offset(kChunk, row, column) : row * kOutPitch + column;
-  }
   static constexpr int kScalars = kState + (kInter ? 2 * kStatePart * int(sizeof(Operand)) : 0);
   // Float arrays of kChunk each; the distance table twice, the second shifted by one so that pairs are aligned in
   // either; the extra feature's state; the decay over a chunk; and the tiles' first rows as pointers.
@@ -152,7 +127,7 @@ struct TileConfig {
   static constexpr int kDistance = kAllArrays * kChunk;  // in floats from kScalars
   static constexpr int kDistanceSize = 2 * kChunk + 2;
   static constexpr int kExtraState = kDistance + 2 * kDistanceSize;
-  static constexpr int kChunkDecay = kExtraState + 2 * kExtraLength;
+  static constexpr int kChunkDecay = kExtraState + 2 * kValues;
   static constexpr int kStep = kChunkDecay + 4;  // cos and sin of a chunk's angle
   static constexpr int kPointers = kStep + 2;
   enum Pointer { kXRows, kYRows, kZRows, kOwnRows, kPriorRows, kPointerCount };

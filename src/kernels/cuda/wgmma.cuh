@@ -107,10 +107,12 @@ __device__ __forceinline__ void settle(float (&c)[kTiles][4]) {
     for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(c[n][i])::"memory");
 }
 
-// Describes a swizzled tile from `address` on: groups of eight rows follow each other every 1,024 bytes.
-__device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
+// Describes a swizzled tile from `address` on: groups of eight rows follow each other every 1,024 bytes; where columns
+// are not the depth, blocks of 64 of them every `block_stride` bytes.
+__device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address, std::uint32_t block_stride = 16) {
   constexpr std::uint64_t kGroupStride = (1024 >> 4);
-  return ((address & 0x3ffffU) >> 4) | (1ULL << 16) | (kGroupStride << 32) | (1ULL << 62);
+  return ((address & 0x3ffffU) >> 4) | (static_cast<std::uint64_t>(block_stride >> 4) << 16) | (kGroupStride << 32) |
+         (1ULL << 62);
 }
 
 // Step `step` of depth 16 of a tile with `rows` rows, read along its columns or along its rows.
@@ -121,35 +123,42 @@ __device__ __forceinline__ std::uint64_t step_along_rows(std::uint64_t tile, int
   return tile + static_cast<std::uint64_t>((step * 16 * 128) >> 4);
 }
 
-#define COSFORMER_WGMMA_D                                                                                             \
+#define COSFORMER_WGMMA_D64                                                                                          \
   "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"  \
   "%30,%31}"
+#define COSFORMER_WGMMA_D72                                                                                          \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"  \
+  "%30,%31,%32,%33,%34,%35}"
 #define COSFORMER_WGMMA_TILE(n) "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])
 #define COSFORMER_WGMMA_TILES                                                                            \
   COSFORMER_WGMMA_TILE(0), COSFORMER_WGMMA_TILE(1), COSFORMER_WGMMA_TILE(2), COSFORMER_WGMMA_TILE(3),    \
       COSFORMER_WGMMA_TILE(4), COSFORMER_WGMMA_TILE(5), COSFORMER_WGMMA_TILE(6), COSFORMER_WGMMA_TILE(7)
 
-// c (64 x 64) = or += A·B over a depth of 16. kRows: B's depth runs along its tile's rows.
+// c = or += A·B over a depth of 16, 64 rows by eight columns for each tile of c. kRows: B's depth runs along its tile's
+// rows.
 template <bool kRows, int kTiles>
 __device__ __forceinline__ void multiply(float (&c)[kTiles][4], const WarpgroupEngine::A& a, std::uint64_t b,
                                          bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " COSFORMER_WGMMA_D
-      ", {%32,%33,%34,%35}, %36, p, 1, 1, %38;\n}"
-      : COSFORMER_WGMMA_TILES
-      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(add ? 1 : 0), "n"(kRows ? 1 : 0));
-}
-template <bool kRows, int kTiles>
-__device__ __forceinline__ void multiply(float (&c)[kTiles][4], std::uint64_t a, std::uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " COSFORMER_WGMMA_D ", %32, %33, p, 1, 1, 0, %35;\n}"
-      : COSFORMER_WGMMA_TILES
-      : "l"(a), "l"(b), "r"(add ? 1 : 0), "n"(kRows ? 1 : 0));
+  static_assert(kTiles == 8 || kTiles == 9);
+  if constexpr (kTiles == 8) {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " COSFORMER_WGMMA_D64
+        ", {%32,%33,%34,%35}, %36, p, 1, 1, %38;\n}"
+        : COSFORMER_WGMMA_TILES
+        : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(add ? 1 : 0), "n"(kRows ? 1 : 0));
+  } else {
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %41, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16 " COSFORMER_WGMMA_D72
+        ", {%36,%37,%38,%39}, %40, p, 1, 1, %42;\n}"
+        : COSFORMER_WGMMA_TILES, COSFORMER_WGMMA_TILE(8)
+        : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(add ? 1 : 0), "n"(kRows ? 1 : 0));
+  }
 }
 
-#undef COSFORMER_WGMMA_D
+#undef COSFORMER_WGMMA_D64
+#undef COSFORMER_WGMMA_D72
 #undef COSFORMER_WGMMA_TILE
 #undef COSFORMER_WGMMA_TILES
 

@@ -1,0 +1,380 @@
+// The warpgroup sweep's products, its output, its loop and its launch.
+#pragma once
+
+#include "kernels/cuda/warpgroup_load.cuh"
+
+namespace cosformer::kernels::cuda {
+
+template <WarpgroupPass kPass_, Mode kMode>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::load_rows(A (&x)[4], std::uint32_t tile, bool relu) {
+  const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
+  const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    E::load4(x[k].r, row + (swizzle ^ (k * 32)));
+    if (relu) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) x[k].r[i] = relu_pair(x[k].r[i]);
+    }
+  }
+}
+
+// Scores times the table, as operands of the product with the columns.
+template <WarpgroupPass kPass_, Mode kMode>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::weigh(float (&scores)[8][4], A (&weights)[4]) {
+  const float* distances =
+      floats(kDistances) + (g % 2 == 0 ? 0 : kDistanceSize - 1) + kChunk - warp * 16 - g + 2 * t;
+  float2 weight = load_pair(distances - 8);
+#pragma unroll
+  for (int n = 0; n < 8; ++n) {
+    const float2 before = weight;
+    weight = load_pair(distances + n * 8);
+    weights[n / 2].r[n % 2 * 2] = pack_bf16(scores[n][0] * weight.x, scores[n][1] * weight.y);
+    weights[n / 2].r[n % 2 * 2 + 1] = pack_bf16(scores[n][2] * before.x, scores[n][3] * before.y);
+  }
+}
+
+// The chunk's own sum: features along the rows of the accumulators.
+template <WarpgroupPass kPass_, Mode kMode>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::update(std::uint32_t stage) {
+  if (p.log_decay != nullptr) {
+#pragma unroll
+    for (int part = 0; part < 2; ++part)
+#pragma unroll
+      for (int n = 0; n < 9; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) state[part][n][i] *= chunk_decay;
+  }
+  A parts[2][4];
+  // Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
+  const std::uint32_t weights = base + kWeights + t * 32;
+  const std::uint32_t row = stage + kFeatures + ((lane & 7) + (lane >> 4) * 8) * 128;
+  const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
+#pragma unroll
+  for (int k = 0; k < 4; k += 2) {
+    A raw[2];
+    E::load4_transposed(raw[0].r, row + swizzle + k * 2048);
+    E::load4_transposed(raw[1].r, row + swizzle + (k + 1) * 2048);
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      const uint4 words = load_shared_16(weights + part * 128 + k * 8);
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const std::uint32_t low = j == 0 ? words.x : words.z, high = j == 0 ? words.y : words.w;
+        A& a = parts[part][k + j];
+        a = {{multiply_pair(raw[j].r[0], low), multiply_pair(raw[j].r[1], low), multiply_pair(raw[j].r[2], high),
+              multiply_pair(raw[j].r[3], high)}};
+      }
+    }
+  }
+  const std::uint64_t values =
+      wgmma::descriptor(stage + kValues, base + kBlock - (stage + kValues));
+  wgmma::fence();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    wgmma::multiply<true>(state[0], parts[0][k], wgmma::step_along_rows(values, k), true);
+    wgmma::multiply<true>(state[1], parts[1][k], wgmma::step_along_rows(values, k), true);
+  }
+  wgmma::commit();
+}
+
+// x scaled by a number for each of the lane's two rows.
+__device__ __forceinline__ void scale_rows(WarpgroupEngine::A (&to)[4], const WarpgroupEngine::A (&x)[4], float first,
+                                           float second) {
+  const std::uint32_t a = twice_bf16(first), b = twice_bf16(second);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    to[k] = {{multiply_pair(x[k].r[0], a), multiply_pair(x[k].r[1], b), multiply_pair(x[k].r[2], a),
+              multiply_pair(x[k].r[3], b)}};
+  }
+}
+
+// Rows of features against the state and the chunk: out = φ(x)·state + weights·[values, extra].
+template <WarpgroupPass kPass_, Mode kMode>
+template <int kTiles>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::value_rows_product(std::uint32_t stage,
+                                                                                  std::uint32_t x_tile,
+                                                                                  float (&out)[kTiles][4]) {
+  A x[4], cosine[4], sine[4], weights[4];
+  float scores[8][4];
+  const float2* turns = reinterpret_cast<const float2*>(shared + kRowTurns) + warp * 16 + g;
+  const float2 turn0 = turns[0], turn1 = turns[8];
+  load_rows(x, x_tile, true);
+  if constexpr (kIntra) {
+    const std::uint64_t features = wgmma::descriptor(stage + kFeatures);
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      wgmma::multiply<false>(scores, x[k], wgmma::step_along_columns(features, kChunk, k), k > 0);
+    }
+    wgmma::commit();
+  }
+  scale_rows(cosine, x, turn0.x, turn1.x);
+  scale_rows(sine, x, turn0.y, turn1.y);
+  const std::uint64_t state_cosine = wgmma::descriptor(base + kState, kTile);
+  const std::uint64_t state_sine = wgmma::descriptor(base + kState + 2 * kTile, kTile);
+  wgmma::fence();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    wgmma::multiply<true>(out, cosine[k], wgmma::step_along_rows(state_cosine, k), k > 0);
+  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, sine[k], wgmma::step_along_rows(state_sine, k), true);
+  wgmma::commit();
+  if constexpr (kIntra) {
+    wgmma::wait<1>();
+    wgmma::settle(scores);
+    weigh(scores, weights);
+    const std::uint64_t values = wgmma::descriptor(stage + kValues, base + kBlock - (stage + kValues));
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, weights[k], wgmma::step_along_rows(values, k), true);
+    wgmma::commit();
+  }
+}
+
+// Rows of values against the transposed state: out = [x, error]·stateᵀ + weights·features.
+template <WarpgroupPass kPass_, Mode kMode>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::feature_rows_product(std::uint32_t stage,
+                                                                                    std::uint32_t x_tile,
+                                                                                    const float (&error)[2],
+                                                                                    float (&out)[8][4]) {
+  A x[4], cosine[4], sine[4], weights[4];
+  float scores[8][4];
+  const float2* turns = reinterpret_cast<const float2*>(shared + kRowTurns) + warp * 16 + g;
+  const float2 turn0 = turns[0], turn1 = turns[8];
+  // Columns 0, 1: the head of the row's factor, 2, 3: its rest, against head and rest of the extra block.
+  const auto extra = [&](float first, float second) {
+    const std::uint32_t a = head_and_rest(first), b = head_and_rest(second);
+    const std::uint32_t pick = t == 0 ? 0x1010U : 0x3232U;
+    const bool has_columns = t < 2;
+    return A{{has_columns ? __byte_perm(a, 0U, pick) : 0U, has_columns ? __byte_perm(b, 0U, pick) : 0U, 0U, 0U}};
+  };
+  load_rows(x, x_tile, false);
+  if constexpr (kIntra) {
+    const std::uint64_t values = wgmma::descriptor(stage + kValues), block = wgmma::descriptor(base + kBlock);
+    A last = extra(error[0], error[1]);
+    if constexpr (kKeys) {
+      const std::uint32_t ones = t == 0 ? 0x3f803f80U : 0U;
+      last = {{ones, ones, 0U, 0U}};
+    }
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      wgmma::multiply<false>(scores, x[k], wgmma::step_along_columns(values, kChunk, k), k > 0);
+    }
+    wgmma::multiply<false>(scores, last, block, true);
+    wgmma::commit();
+  }
+  scale_rows(cosine, x, turn0.x, turn1.x);
+  scale_rows(sine, x, turn0.y, turn1.y);
+  const A last_cosine = extra(error[0] * turn0.x, error[1] * turn1.x);
+  const A last_sine = extra(error[0] * turn0.y, error[1] * turn1.y);
+  const std::uint64_t state_cosine = wgmma::descriptor(base + kState);
+  const std::uint64_t state_sine = wgmma::descriptor(base + kState + 2 * kTile);
+  wgmma::fence();
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    wgmma::multiply<false>(out, cosine[k], wgmma::step_along_columns(state_cosine, kChunk, k), k > 0);
+  }
+  wgmma::multiply<false>(out, last_cosine, wgmma::step_along_columns(state_cosine, kChunk, 4), true);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    wgmma::multiply<false>(out, sine[k], wgmma::step_along_columns(state_sine, kChunk, k), true);
+  }
+  wgmma::multiply<false>(out, last_sine, wgmma::step_along_columns(state_sine, kChunk, 4), true);
+  wgmma::commit();
+  if constexpr (kIntra) {
+    wgmma::wait<1>();
+    wgmma::settle(scores);
+    weigh(scores, weights);
+    const std::uint64_t features = wgmma::descriptor(stage + kFeatures);
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, weights[k], wgmma::step_along_rows(features, k), true);
+    wgmma::commit();
+  }
+}
+
+// Results of this warp's rows, through its rows of `tile` for whole sectors; `own`: only where it is positive.
+template <WarpgroupPass kPass_, Mode kMode>
+template <int kTiles>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::write_rows(std::uint32_t tile, std::uint32_t own,
+                                                                          const Destination& to, std::int64_t begin,
+                                                                          int position, const float (&scale)[2],
+                                                                          float (&out)[kTiles][4]) {
+  if constexpr (!kKeys) {
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out[n][i] *= scale[i / 2];
+  }
+  __syncwarp();
+#pragma unroll
+  for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, out[n], out[n + 1]);
+  __syncwarp();
+  int token = token_at(position + fetch_row);
+  const int sign = reversed ? -4 : 4;
+  const std::int64_t stride = static_cast<std::int64_t>(to.time_stride) * sign;
+  Io* row = static_cast<Io*>(to.data) + extent.batch * to.batch_stride + head * to.head_stride +
+            (begin + token) * static_cast<std::int64_t>(to.time_stride) + piece * 8;
+  const bool inside = piece * 8 < to.columns;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    uint4 x = load_shared_16(piece_at(tile, i));
+    if (own != 0) {
+      const uint4 y = load_shared_16(piece_at(own, i));
+      x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
+    }
+    if (inside && has(token, row_length)) *reinterpret_cast<uint4*>(row) = x;
+    row += stride;
+    token += sign;
+  }
+  __syncwarp();
+}
+
+template <WarpgroupPass kPass_, Mode kMode>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::compute(int stage, int position) {
+  const std::uint32_t tiles = base + stage * kStageBytes;
+  const float one[2] = {1.0F, 1.0F};
+  if constexpr (!kInter) {
+    update(tiles);
+  } else if constexpr (kForward) {
+    float out[9][4];
+    value_rows_product(tiles, tiles + kX, out);
+    if constexpr (kUpdate) update(tiles);
+    wgmma::wait<kUpdate ? 1 : 0>();
+    wgmma::settle(out);
+    float scale[2] = {1.0F, 1.0F};
+    if (p.normalised) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float sum = __shfl_sync(0xffffffffU, out[8][2 * i] + out[8][2 * i + 1], g * 4);
+        const int token = token_at(position + warp * 16 + g + 8 * i);
+        if (t == 0 && has(token, row_length)) p.denominator[denominator_at(token)] = sum;
+        scale[i] = __fdividef(1.0F, fmaxf(sum, p.eps));
+      }
+    }
+    write_rows(tiles + kX, 0U, w.first, extent.q_begin, position, scale, out);
+  } else if constexpr (kQueries) {
+    float out[8][4];
+    const float2* errors = reinterpret_cast<const float2*>(shared + kRowErrors) + warp * 16 + g;
+    const float2 first = errors[0], second = errors[8];
+    feature_rows_product(tiles, tiles + kX, {first.x, second.x}, out);
+    if constexpr (kUpdate) update(tiles);
+    wgmma::wait<kUpdate ? 1 : 0>();
+    wgmma::settle(out);
+    wait_copies<1>();  // the rows of q
+    write_rows(tiles + kX, base + kOwn, w.first, extent.q_begin, position, {first.y, second.y}, out);
+  } else {
+    {
+      float out[8][4];
+      feature_rows_product(tiles, tiles + kX, one, out);
+      wgmma::wait<0>();
+      wgmma::settle(out);
+      write_rows(tiles + kX, tiles + kX2, w.first, extent.k_begin, position, one, out);
+    }
+    float out[8][4];
+    value_rows_product(tiles, tiles + kX2, out);
+    if constexpr (kUpdate) update(tiles);
+    wgmma::wait<kUpdate ? 1 : 0>();
+    wgmma::settle(out);
+    write_rows(tiles + kX2, 0U, w.second, extent.k_begin, position, one, out);
+  }
+  if constexpr (kUpdate) {
+    wgmma::wait<0>();
+    wgmma::settle(state[0]);
+    wgmma::settle(state[1]);
+  }
+}
+
+template <WarpgroupPass kPass_, Mode kMode>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::run() {
+  locate();
+  if (!kInter && p.frame == Frame::kBoth && segment + 1 == p.segments) return;  // nothing starts after the last one
+  const int segment_begin = segment * p.segment_tokens;
+  int position = max(segment_begin, lead / kChunk * kChunk);
+  int end = min(segment_begin + p.segment_tokens, padded);
+  if (!reversed) end = min(end, (frame_length + kChunk - 1) / kChunk * kChunk);
+  const bool last_segment =
+      segment_begin < padded ? segment_begin + p.segment_tokens >= padded : segment == 0 && padded == 0;
+
+  start_rows(position);
+  if (position < end) {
+    fetch(0, position);
+    fetch_own(position);
+  }
+  load_state();
+  if constexpr (kIntra) build_distances();
+  clear_blocks();
+  if constexpr (kInter) publish_state();
+  if constexpr (!kUpdate) {  // warps go their own ways from here on
+    wgmma::publish_shared();
+    __syncthreads();
+  }
+  int first = -1, last = -1, stage = 0;
+  bool first_chunk = true;
+  for (; position < end; position += kChunk) {
+    if constexpr (kUpdate) {
+      const int chunk_first = max(lead - position, 0);
+      const int chunk_last = reversed ? kChunk : min(kChunk, frame_length - position);
+      if (chunk_first != first || chunk_last != last) {
+        first = chunk_first;
+        last = chunk_last;
+        set_powers(first, last);
+      }
+    }
+    set_turns(position, first_chunk);
+    first_chunk = false;
+    wait_copies<kQueries ? 1 : 0>();
+    prepare(stage, position);
+    if constexpr (kUpdate) {
+      wgmma::publish_shared();
+      __syncthreads();
+    }
+    const bool more = position + kChunk < end;
+    if (more) {
+      fetch(stage ^ 1, position + kChunk);
+    } else {
+      commit_copies();
+    }
+    compute(stage, position);
+    if (kQueries) {
+      if (more) {
+        fetch_own(position + kChunk);
+      } else {
+        commit_copies();
+      }
+    }
+    if constexpr (kUpdate) __syncthreads();
+    if constexpr (kIntra) publish_state();
+    stage ^= 1;
+  }
+  if (p.store == StoreState::kOfSegment) store_state(segment);
+  if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+}
+
+template <WarpgroupPass kPass, Mode kMode>
+__global__ void __launch_bounds__(128, (WarpgroupSweep<kPass, kMode>::kMinBlocks))
+    warpgroup_kernel(const __grid_constant__ WarpgroupParams params) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) unsigned char shared[];
+  WarpgroupSweep<kPass, kMode>(params, shared).run();
+#endif
+}
+
+template <WarpgroupPass kPass, Mode kMode>
+cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t stream) {
+  using Sweep = WarpgroupSweep<kPass, kMode>;
+  const auto kernel = warpgroup_kernel<kPass, kMode>;
+  const cudaError_t status =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Sweep::kSharedBytes);
+  if (status != cudaSuccess) return status;
+  const SweepParams& p = params.sweep;
+  const std::int64_t blocks = p.sequences * p.segments * p.heads;
+  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
+  kernel<<<static_cast<unsigned>(blocks), Sweep::kThreads, Sweep::kSharedBytes, stream>>>(params);
+  return cudaGetLastError();
+}
+
+}  // namespace cosformer::kernels::cuda

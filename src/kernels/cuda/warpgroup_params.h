@@ -1,0 +1,37 @@
+// What one launch of the warpgroup kernel is given, and which problems it serves.
+//
+// Its sweeps keep one state, Σ_j φ_j ⊗ [value_j, extra_j] with the angle and decay of j, and use it in both directions:
+//   forward   features φ(k), values [v, 1]: out = φ(q)·state
+//   queries   the same state:               dq = [dout, e]·stateᵀ, with e = −dout·out
+//   keys      features φ(q)/s, values [dout, e], time reversed: dk = [v, 1]·stateᵀ and dv = φ(k)·state in one sweep
+// The division by the denominators s is on the features of the queries there, so that dout is used as it came.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/sweep_params.h"
+
+namespace cosformer::kernels::cuda {
+
+enum class WarpgroupPass : std::uint8_t { kForward, kQueries, kKeys };
+
+struct Destination {
+  void* data;
+  std::int64_t batch_stride, head_stride;
+  int time_stride, columns;
+};
+
+struct WarpgroupParams {
+  SweepParams sweep;  // sequences, angles, decays, segments, states; its tiles and destination are not used
+  TileSource q, k, v, dout, out;
+  Destination first, second;  // out, dq, or dk and dv
+};
+
+// The widest head that these kernels take.
+constexpr int kWarpgroupDim = 64;
+
+// Whether they were compiled and the current device can run them.
+bool warpgroup_available();
+cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,217 @@
+// A sweep by one warpgroup with Hopper's asynchronous products, for bfloat16 heads of up to 64 in aligned rows, ReLU and
+// all keys present: what the general sweep decides at run time is fixed here, because instructions around the products
+// are what a sweep's time goes to.
+//
+// A warp owns 16 rows of every tile: it fetches them, prepares them, uses them as its rows and writes its results over
+// them. Features and values are read by the whole warpgroup. The column beyond the values (ones or e) is a block of its
+// own behind the tile, two bfloat16 numbers each (head and rest) at columns 0, 1 and again at 2, 3, so that the other
+// operand can bring head and rest too.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/warpgroup_params.h"
+#include "kernels/cuda/wgmma.cuh"
+
+namespace cosformer::kernels::cuda {
+
+__device__ __forceinline__ std::uint32_t twice_bf16(float x) {
+  return pack_bf16(x, x);
+}
+__device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t c;
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+  return c;
+}
+// max(a·b, 0) for pairs.
+__device__ __forceinline__ std::uint32_t multiply_pair_relu(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t c;
+  asm("fma.rn.relu.bf16x2 %0, %1, %2, %3;" : "=r"(c) : "r"(a), "r"(b), "r"(0x80008000U));
+  return c;
+}
+__device__ __forceinline__ std::uint32_t relu_pair(std::uint32_t a) {
+  std::uint32_t c;
+  asm("max.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(0U));
+  return c;
+}
+// a where b is positive, else 0, for pairs.
+__device__ __forceinline__ std::uint32_t where_positive(std::uint32_t a, std::uint32_t b) {
+  const __nv_bfloat162 zero(0.0F, 0.0F);
+  return a & __hgt2_mask(reinterpret_cast<const __nv_bfloat162&>(b), zero);
+}
+// Head and rest of x as a pair.
+__device__ __forceinline__ std::uint32_t head_and_rest(float x) {
+  const float head = low_of(pack_bf16(x, 0.0F));
+  return pack_bf16(head, x - head);
+}
+__device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
+  uint4 x;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "r"(address)
+               : "memory");
+  return x;
+}
+__device__ __forceinline__ void store_shared_16(std::uint32_t address, const uint4& x) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+}
+template <int kBytes>
+__device__ __forceinline__ void copy_async(std::uint32_t shared, const void* global, bool valid) {
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(valid ? 4 : 0)
+                 : "memory");
+  }
+}
+template <int kPending>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <WarpgroupPass kPass_, Mode kMode>
+struct WarpgroupSweep {
+  using E = WarpgroupEngine;
+  using A = E::A;
+  using Io = __nv_bfloat16;
+  static constexpr WarpgroupPass kPass = kPass_;
+  static constexpr bool kForward = kPass == WarpgroupPass::kForward, kQueries = kPass == WarpgroupPass::kQueries,
+                        kKeys = kPass == WarpgroupPass::kKeys;
+  static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
+  static constexpr int kChunk = 64, kThreads = 128;
+  static constexpr int kMinBlocks = kIntra ? 2 : 3;
+
+  // Shared memory. A stage holds the rows (x, and for keys k beside v), then features and values.
+  static constexpr int kTile = kChunk * 128;
+  static constexpr int kX = 0, kX2 = kTile;
+  static constexpr int kFeatures = kInter ? (kKeys ? 2 : 1) * kTile : 0;
+  static constexpr int kValues = kFeatures + kTile;
+  static constexpr int kStageBytes = kFeatures + (kUpdate ? 2 * kTile : 0);
+  static constexpr int kOwn = 2 * kStageBytes;
+  static constexpr int kPrior = kOwn + kTile;
+  static constexpr int kBlock = kOwn + (kQueries ? 2 * kTile : 0);
+  static constexpr int kState = kBlock + (kUpdate ? kTile : 0);  // cosine part, its extra block, sine part, its block
+  static constexpr int kWeights = kState + (kInter ? 4 * kTile : 0);  // of the columns, as fragments want them
+  static constexpr int kRowTurns = kWeights + 256;                    // float2 per row
+  static constexpr int kDistances = kRowTurns + kChunk * 8;           // as in the general sweep
+  static constexpr int kDistanceSize = 2 * kChunk + 2;
+  static constexpr int kRawDenominators = kDistances + 2 * kDistanceSize * 4 + 8;  // one set per stage
+  static constexpr int kRawErrors = kRawDenominators + 2 * kChunk * 4;
+  static constexpr int kRowErrors = kRawErrors + 2 * kChunk * 4;  // float2 per row: e and 1/s
+  static constexpr int kSharedBytes = kRowErrors + kChunk * 8;
+  static_assert(kDistances % 8 == 0 && kRawDenominators % 8 == 0 && kRowErrors % 8 == 0);
+
+  const WarpgroupParams& w;
+  const SweepParams& p;
+  unsigned char* shared;
+  std::uint32_t base;
+  int warp, lane, g, t, head, segment;
+  std::int64_t sequence;
+  SequenceExtent extent;
+  int row_length, column_length, frame_length, padded, lead;
+  bool reversed;
+  double theta, first_position;
+  float log_decay, chunk_decay = 1.0F, power = 1.0F;
+  Turn turn, step;
+  float state[2][9][4];
+  // What this thread fetches: piece `piece` of rows fetch_row + 4i.
+  int fetch_row, piece;
+  std::uint32_t piece_offset;
+  const Io *x_rows, *x2_rows, *feature_rows, *value_rows, *own_rows, *prior_rows;
+
+  __device__ __forceinline__ WarpgroupSweep(const WarpgroupParams& params, unsigned char* memory)
+      : w(params), p(params.sweep), shared(memory), base(shared_address(memory)) {}
+
+  __device__ __forceinline__ float* floats(int offset) const { return reinterpret_cast<float*>(shared + offset); }
+  __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
+  __device__ __forceinline__ static bool has(int token, int length) {
+    return static_cast<unsigned>(token) < static_cast<unsigned>(length);
+  }
+  __device__ __forceinline__ std::uint32_t piece_at(std::uint32_t tile, int i) const {
+    return tile + (i % 2 == 0 ? piece_offset : piece_offset ^ 64U) + i * 512;
+  }
+  __device__ __forceinline__ float* slot(int index) const {
+    const std::int64_t size = 2LL * p.dim * (p.value_dim + 1);
+    return p.states + ((sequence * p.heads + head) * p.slots + index) * size;
+  }
+  __device__ __forceinline__ std::int64_t row_scalar_at(int token) const {
+    return (extent.batch * p.q_length + extent.q_begin + token) * p.heads + head;
+  }
+  __device__ __forceinline__ std::int64_t denominator_at(int token) const {
+    return extent.batch * p.denominator_batch_stride + (extent.q_begin + token) * p.denominator_time_stride +
+           head * p.denominator_head_stride;
+  }
+
+  __device__ __forceinline__ const Io* rows_of(const TileSource& source, std::int64_t begin, int position) const {
+    return static_cast<const Io*>(source.data) + extent.batch * source.batch_stride + head * source.head_stride +
+           (begin + token_at(position + fetch_row)) * static_cast<std::int64_t>(source.time_stride) + piece * 8;
+  }
+
+  __device__ __forceinline__ void locate() {
+    unsigned index = blockIdx.x;
+    head = static_cast<int>(index % static_cast<unsigned>(p.heads));
+    index /= static_cast<unsigned>(p.heads);
+    segment = static_cast<int>(index % static_cast<unsigned>(p.segments));
+    sequence = index / static_cast<unsigned>(p.segments);
+    extent = extent_of(p, sequence);
+    theta = theta_of(p, extent, head);
+    first_position = reduced_position(p.position, p.period, sequence);
+    log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
+    row_length = kKeys ? extent.k_length : extent.q_length;
+    column_length = kKeys ? extent.q_length : extent.k_length;
+    frame_length = p.frame == Frame::kBoth ? max(row_length, column_length)
+                                           : (p.frame == Frame::kRows ? row_length : column_length);
+    padded = (frame_length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
+    reversed = p.reversed != 0;
+    lead = reversed ? padded - frame_length : 0;
+    warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+    lane = threadIdx.x % 32;
+    g = lane / 4;
+    t = lane % 4;
+    fetch_row = warp * 16 + lane / 8;
+    piece = lane % 8;
+    piece_offset = static_cast<std::uint32_t>(fetch_row * 128 + ((piece ^ (lane / 8)) * 16));
+    step = turn_of(theta, reversed ? -kChunk : kChunk);
+  }
+
+  // Fetching, preparing, angles.
+  __device__ __forceinline__ void start_rows(int position);
+  __device__ __forceinline__ void fetch_tile(std::uint32_t tile, const Io*& rows, const TileSource& source, int length,
+                                             int position);
+  __device__ __forceinline__ void fetch(int stage, int position);
+  __device__ __forceinline__ void fetch_own(int position);
+  __device__ __forceinline__ void prepare(int stage, int position);
+  __device__ __forceinline__ void set_powers(int first, int last);
+  __device__ __forceinline__ void set_turns(int position, bool first_chunk);
+  __device__ __forceinline__ void build_distances();
+  __device__ __forceinline__ void clear_blocks();
+  // The state.
+  template <class Visit>
+  __device__ __forceinline__ void for_each_state(Visit visit);
+  __device__ __forceinline__ void load_state();
+  __device__ __forceinline__ void store_state(int index);
+  __device__ __forceinline__ void publish_state();
+  // Products.
+  __device__ __forceinline__ void load_rows(A (&x)[4], std::uint32_t tile, bool relu);
+  __device__ __forceinline__ void weigh(float (&scores)[8][4], A (&weights)[4]);
+  __device__ __forceinline__ void update(std::uint32_t stage);
+  template <int kTiles>
+  __device__ __forceinline__ void value_rows_product(std::uint32_t stage, std::uint32_t x_tile,
+                                                     float (&out)[kTiles][4]);
+  __device__ __forceinline__ void feature_rows_product(std::uint32_t stage, std::uint32_t x_tile,
+                                                       const float (&error)[2], float (&out)[8][4]);
+  template <int kTiles>
+  __device__ __forceinline__ void write_rows(std::uint32_t tile, std::uint32_t own, const Destination& to,
+                                             std::int64_t begin, int position, const float (&scale)[2],
+                                             float (&out)[kTiles][4]);
+  __device__ __forceinline__ void compute(int stage, int position);
+  __device__ __forceinline__ void run();
+};
+
+}  // namespace cosformer::kernels::cuda
