@@ -245,19 +245,13 @@ class Passes {
   }
 
   void launch(Role role, Mode mode, const SweepParams& s) {
-    if (warpgroup_ && !s.precise && plan_suits_warpgroup(mode)) {
+    if (warpgroup_ && !s.precise) {
       launch_on_warpgroup(role, mode, s);
       return;
     }
     launches_.add([&](cudaStream_t stream) {
       return launch_role(role, mode, p_.dtype, padded_features(features_of(role)), s, stream);
     });
-  }
-
-  // The warpgroup's running sweeps leave out the second of two sides and the decay's gradient.
-  bool plan_suits_warpgroup(Mode mode) const {
-    const bool decay_gradient = g_ != nullptr && g_->d_log_decay != nullptr && p_.log_decay != nullptr;
-    return mode != Mode::kRun || (!plan_.two_sided && !decay_gradient);
   }
 
   void launch_on_warpgroup(Role role, Mode mode, const SweepParams& s) {

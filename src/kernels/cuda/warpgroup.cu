@@ -19,11 +19,17 @@ bool warpgroup_available() {
 cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   const auto launch = [&]<WarpgroupPass kPass>() {
     switch (mode) {
-      case Mode::kRun: return launch_warpgroup_kernel<kPass, Mode::kRun>(params, stream);
-      case Mode::kApply: return launch_warpgroup_kernel<kPass, Mode::kApply>(params, stream);
+      case Mode::kRun:
+        if constexpr (kPass != WarpgroupPass::kForward) {
+          if (params.sweep.decay_gradient != nullptr) {
+            return launch_warpgroup_kernel<kPass, Mode::kRun, true>(params, stream);
+          }
+        }
+        return launch_warpgroup_kernel<kPass, Mode::kRun, false>(params, stream);
+      case Mode::kApply: return launch_warpgroup_kernel<kPass, Mode::kApply, false>(params, stream);
       case Mode::kSum:
         if constexpr (kPass != WarpgroupPass::kQueries) {
-          return launch_warpgroup_kernel<kPass, Mode::kSum>(params, stream);
+          return launch_warpgroup_kernel<kPass, Mode::kSum, false>(params, stream);
         }
         break;
     }

@@ -5,8 +5,8 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::load_rows(A (&x)[4], std::uint32_t tile, bool relu) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::load_rows(A (&x)[4], std::uint32_t tile, bool relu) {
   const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
   const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
 #pragma unroll
@@ -20,8 +20,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::load_rows(A (&x)[
 }
 
 // Scores times the table, as operands of the product with the columns.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::weigh(float (&scores)[8][4], A (&weights)[4]) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::weigh(float (&scores)[8][4], A (&weights)[4]) {
   const float* distances =
       floats(kDistances) + (g % 2 == 0 ? 0 : kDistanceSize - 1) + kChunk - warp * 16 - g + 2 * t;
   float2 weight = load_pair(distances - 8);
@@ -35,8 +35,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::weigh(float (&sco
 }
 
 // The chunk's own sum: features along the rows of the accumulators.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::update(std::uint32_t stage) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::update(std::uint32_t stage) {
   if (p.log_decay != nullptr) {
 #pragma unroll
     for (int part = 0; part < 2; ++part)
@@ -89,11 +89,48 @@ __device__ __forceinline__ void scale_rows(WarpgroupEngine::A (&to)[4], const Wa
   }
 }
 
+// The decay's gradient from pairs of different chunks: rows of φ(own) times what the state gave them.
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::count_between_chunks(
+    std::uint32_t own, int position, const float (&scale)[2], const float (&out)[8][4]) {
+  float dot[2] = {};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = warp * 16 + g + 8 * i;
+    const unsigned char* from = shared + (own - base) + row * 128 + 4 * t;
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      const std::uint32_t x = relu_pair(*reinterpret_cast<const std::uint32_t*>(from + ((n ^ g) * 16)));
+      dot[i] += low_of(x) * out[n][2 * i] + high_of(x) * out[n][2 * i + 1];
+    }
+    const int token = token_at(position + row);
+    if (has(token, row_length)) decay_sum += static_cast<double>(dot[i] * scale[i]) * (reversed ? -token : token);
+  }
+}
+
+// And from pairs within the chunk: distance times score times the other product's weighted score.
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::count_within_chunk(
+    const float (&scores)[8][4], const A (&other)[4]) {
+  float sum = 0.0F;
+#pragma unroll
+  for (int n = 0; n < 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const std::uint32_t pair = other[n / 2].r[n % 2 * 2 + i];
+      const float distance = static_cast<float>(warp * 16 + g + 8 * i - (n * 8 + 2 * t));
+      sum += distance * scores[n][2 * i] * low_of(pair);
+      sum += (distance - 1.0F) * scores[n][2 * i + 1] * high_of(pair);
+    }
+  decay_sum += sum;
+}
+
 // Rows of features against the state and the chunk: out = φ(x)·state + weights·[values, extra].
-template <WarpgroupPass kPass_, Mode kMode>
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::value_rows_product(std::uint32_t stage,
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::value_rows_product(std::uint32_t stage,
                                                                                   std::uint32_t x_tile,
+                                                                                  const A (&other)[4],
                                                                                   float (&out)[kTiles][4]) {
   A x[4], cosine[4], sine[4], weights[4];
   float scores[8][4];
@@ -124,6 +161,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::value_rows_produc
   if constexpr (kIntra) {
     wgmma::wait<1>();
     wgmma::settle(scores);
+    if constexpr (kDecayGradient && kKeys) count_within_chunk(scores, other);
     weigh(scores, weights);
     const std::uint64_t values = wgmma::descriptor(stage + kValues, base + kBlock - (stage + kValues));
     wgmma::fence();
@@ -134,12 +172,15 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::value_rows_produc
 }
 
 // Rows of values against the transposed state: out = [x, error]·stateᵀ + weights·features.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::feature_rows_product(std::uint32_t stage,
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::feature_rows_product(std::uint32_t stage,
                                                                                     std::uint32_t x_tile,
+                                                                                    std::uint32_t own, int position,
                                                                                     const float (&error)[2],
+                                                                                    const float (&scale)[2],
+                                                                                    A (&weights)[4],
                                                                                     float (&out)[8][4]) {
-  A x[4], cosine[4], sine[4], weights[4];
+  A x[4], cosine[4], sine[4];
   float scores[8][4];
   const float2* turns = reinterpret_cast<const float2*>(shared + kRowTurns) + warp * 16 + g;
   const float2 turn0 = turns[0], turn1 = turns[8];
@@ -188,6 +229,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::feature_rows_prod
     wgmma::wait<1>();
     wgmma::settle(scores);
     weigh(scores, weights);
+    if constexpr (kDecayGradient) {
+      wgmma::wait<0>();
+      wgmma::settle(out);
+      count_between_chunks(own, position, scale, out);
+    }
     const std::uint64_t features = wgmma::descriptor(stage + kFeatures);
     wgmma::fence();
 #pragma unroll
@@ -196,10 +242,49 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::feature_rows_prod
   }
 }
 
+// a + factor·b for eight numbers.
+__device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, float factor) {
+  const auto add = [&](std::uint32_t x, std::uint32_t y) {
+    return pack_bf16(low_of(x) + factor * low_of(y), high_of(x) + factor * high_of(y));
+  };
+  return {add(a.x, b.x), add(a.y, b.y), add(a.z, b.z), add(a.w, b.w)};
+}
+
+// The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
+// divides by their size, so that the second can undo it.
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::forward_scale(int position,
+                                                                                             const float (&sums)[2],
+                                                                                             float (&scale)[2]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = warp * 16 + g + 8 * i;
+    const int token = token_at(position + row);
+    const bool writes = t == 0 && has(token, row_length);
+    float sum = sums[i], before = 1.0F;
+    scale[i] = 1.0F;
+    if (p.normalised) {
+      if (p.pass == SweepPass::kFirstOfTwo) {
+        if (writes) p.row_scalar[row_scalar_at(token)] = sum;
+        sum = fabsf(sum);
+      } else {
+        if (p.pass == SweepPass::kSecondOfTwo) {
+          const float first = has(token, row_length) ? p.row_scalar[row_scalar_at(token)] : 0.0F;
+          before = fmaxf(fabsf(first), p.eps);
+          sum += first;
+        }
+        if (writes) p.denominator[denominator_at(token)] = sum;
+      }
+      scale[i] = __fdividef(1.0F, fmaxf(sum, p.eps));
+    }
+    if (p.pass == SweepPass::kSecondOfTwo && t == 0) floats(kRowErrors)[2 * row] = before * scale[i];
+  }
+}
+
 // Results of this warp's rows, through its rows of `tile` for whole sectors; `own`: only where it is positive.
-template <WarpgroupPass kPass_, Mode kMode>
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::write_rows(std::uint32_t tile, std::uint32_t own,
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::write_rows(std::uint32_t tile, std::uint32_t own,
                                                                           const Destination& to, std::int64_t begin,
                                                                           int position, const float (&scale)[2],
                                                                           float (&out)[kTiles][4]) {
@@ -219,63 +304,79 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::write_rows(std::u
   Io* row = static_cast<Io*>(to.data) + extent.batch * to.batch_stride + head * to.head_stride +
             (begin + token) * static_cast<std::int64_t>(to.time_stride) + piece * 8;
   const bool inside = piece * 8 < to.columns;
+  uint4 pieces[4], owns[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) pieces[i] = load_shared_16(piece_at(tile, i));
+  if (own != 0) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) owns[i] = load_shared_16(piece_at(own, i));
+  }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    uint4 x = load_shared_16(piece_at(tile, i));
+    uint4& x = pieces[i];
     if (own != 0) {
-      const uint4 y = load_shared_16(piece_at(own, i));
+      const uint4& y = owns[i];
       x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
     }
-    if (inside && has(token, row_length)) *reinterpret_cast<uint4*>(row) = x;
+    if (inside && has(token, row_length)) {
+      uint4* const at = reinterpret_cast<uint4*>(row);
+      if (p.pass == SweepPass::kSecondOfTwo) {
+        const float factor = kForward ? floats(kRowErrors)[2 * (fetch_row + 4 * i)] : 1.0F;
+        x = add_scaled(x, *at, factor);
+      }
+      *at = x;
+    }
     row += stride;
     token += sign;
   }
   __syncwarp();
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::compute(int stage, int position) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::compute(int stage, int position) {
   const std::uint32_t tiles = base + stage * kStageBytes;
   const float one[2] = {1.0F, 1.0F};
   if constexpr (!kInter) {
     update(tiles);
   } else if constexpr (kForward) {
     float out[9][4];
-    value_rows_product(tiles, tiles + kX, out);
+    const A none[4] = {};
+    value_rows_product(tiles, tiles + kX, none, out);
     if constexpr (kUpdate) update(tiles);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
-    float scale[2] = {1.0F, 1.0F};
-    if (p.normalised) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const float sum = __shfl_sync(0xffffffffU, out[8][2 * i] + out[8][2 * i + 1], g * 4);
-        const int token = token_at(position + warp * 16 + g + 8 * i);
-        if (t == 0 && has(token, row_length)) p.denominator[denominator_at(token)] = sum;
-        scale[i] = __fdividef(1.0F, fmaxf(sum, p.eps));
-      }
-    }
+    float scale[2];
+    const float sums[2] = {__shfl_sync(0xffffffffU, out[8][0] + out[8][1], g * 4),
+                           __shfl_sync(0xffffffffU, out[8][2] + out[8][3], g * 4)};
+    forward_scale(position, sums, scale);
     write_rows(tiles + kX, 0U, w.first, extent.q_begin, position, scale, out);
   } else if constexpr (kQueries) {
     float out[8][4];
     const float2* errors = reinterpret_cast<const float2*>(shared + kRowErrors) + warp * 16 + g;
     const float2 first = errors[0], second = errors[8];
-    feature_rows_product(tiles, tiles + kX, {first.x, second.x}, out);
+    A weights[4];
+    if constexpr (kDecayGradient) {
+      wait_copies<1>();
+      __syncwarp();
+    }
+    feature_rows_product(tiles, tiles + kX, base + kOwn, position, {first.x, second.x}, {first.y, second.y}, weights,
+                         out);
     if constexpr (kUpdate) update(tiles);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
     wait_copies<1>();  // the rows of q
     write_rows(tiles + kX, base + kOwn, w.first, extent.q_begin, position, {first.y, second.y}, out);
   } else {
+    A weights[4];
     {
       float out[8][4];
-      feature_rows_product(tiles, tiles + kX, one, out);
+      feature_rows_product(tiles, tiles + kX, tiles + kX2, position, one, one, weights, out);
       wgmma::wait<0>();
       wgmma::settle(out);
       write_rows(tiles + kX, tiles + kX2, w.first, extent.k_begin, position, one, out);
     }
     float out[8][4];
-    value_rows_product(tiles, tiles + kX2, out);
+    value_rows_product(tiles, tiles + kX2, weights, out);
     if constexpr (kUpdate) update(tiles);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
@@ -288,8 +389,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::compute(int stage
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::run() {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::run() {
   locate();
   if (!kInter && p.frame == Frame::kBoth && segment + 1 == p.segments) return;  // nothing starts after the last one
   const int segment_begin = segment * p.segment_tokens;
@@ -352,21 +453,30 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::run() {
   }
   if (p.store == StoreState::kOfSegment) store_state(segment);
   if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+  if constexpr (kDecayGradient) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) decay_sum += __shfl_xor_sync(0xffffffffU, decay_sum, offset);
+    double* sums = reinterpret_cast<double*>(shared + kRowErrors);
+    __syncthreads();
+    if (lane == 0) sums[warp] = decay_sum;
+    __syncthreads();
+    if (threadIdx.x == 0) p.decay_gradient[blockIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
+  }
 }
 
-template <WarpgroupPass kPass, Mode kMode>
-__global__ void __launch_bounds__(128, (WarpgroupSweep<kPass, kMode>::kMinBlocks))
+template <WarpgroupPass kPass, Mode kMode, bool kDecayGradient>
+__global__ void __launch_bounds__(128, (WarpgroupSweep<kPass, kMode, kDecayGradient>::kMinBlocks))
     warpgroup_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
-  WarpgroupSweep<kPass, kMode>(params, shared).run();
+  WarpgroupSweep<kPass, kMode, kDecayGradient>(params, shared).run();
 #endif
 }
 
-template <WarpgroupPass kPass, Mode kMode>
+template <WarpgroupPass kPass, Mode kMode, bool kDecayGradient>
 cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t stream) {
-  using Sweep = WarpgroupSweep<kPass, kMode>;
-  const auto kernel = warpgroup_kernel<kPass, kMode>;
+  using Sweep = WarpgroupSweep<kPass, kMode, kDecayGradient>;
+  const auto kernel = warpgroup_kernel<kPass, kMode, kDecayGradient>;
   const cudaError_t status =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Sweep::kSharedBytes);
   if (status != cudaSuccess) return status;

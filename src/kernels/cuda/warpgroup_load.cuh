@@ -5,8 +5,8 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::start_rows(int position) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::start_rows(int position) {
   const std::int64_t q_begin = extent.q_begin, k_begin = extent.k_begin;
   if constexpr (kInter) {
     x_rows = kForward ? rows_of(w.q, q_begin, position)
@@ -23,8 +23,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::start_rows(int po
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::fetch_tile(std::uint32_t tile, const Io*& rows,
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::fetch_tile(std::uint32_t tile, const Io*& rows,
                                                                           const TileSource& source, int length,
                                                                           int position) {
   const int sign = reversed ? -4 : 4;
@@ -42,8 +42,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::fetch_tile(std::u
 }
 
 // Starts the copies of the chunk at `position`; the rows' pointers move on to the next one.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::fetch(int stage, int position) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::fetch(int stage, int position) {
   const std::uint32_t tiles = base + stage * kStageBytes;
   if constexpr (kInter) {
     fetch_tile(tiles + kX, x_rows, kForward ? w.q : (kQueries ? w.dout : w.v), row_length, position);
@@ -73,15 +73,15 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::fetch(int stage, 
   commit_copies();
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::fetch_own(int position) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::fetch_own(int position) {
   if constexpr (kQueries && kInter) fetch_tile(base + kOwn, own_rows, w.q, row_length, position);
   commit_copies();
 }
 
 // Features through ReLU, the extra block of the values, and the rows' e: each warp its own 16 rows.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::prepare(int stage, int position) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::prepare(int stage, int position) {
   const std::uint32_t tiles = base + stage * kStageBytes;
   const float* denominators = floats(kRawDenominators) + stage * kChunk;
   __syncwarp();  // what other lanes copied
@@ -114,9 +114,15 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::prepare(int stage
   if constexpr (kQueries && kInter) {
     float2* errors = reinterpret_cast<float2*>(shared + kRowErrors);
     if (p.normalised) {
+      uint4 now[4], before[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const uint4 a = load_shared_16(piece_at(tiles + kX, i)), b = load_shared_16(piece_at(base + kPrior, i));
+        now[i] = load_shared_16(piece_at(tiles + kX, i));
+        before[i] = load_shared_16(piece_at(base + kPrior, i));
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const uint4 &a = now[i], &b = before[i];
         float dot = low_of(a.x) * low_of(b.x) + high_of(a.x) * high_of(b.x);
         float dot2 = low_of(a.y) * low_of(b.y) + high_of(a.y) * high_of(b.y);
         dot += low_of(a.z) * low_of(b.z) + high_of(a.z) * high_of(b.z);
@@ -143,8 +149,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::prepare(int stage
 
 // Decays of a chunk whose rows before `first` and from `last` on are outside the frame. Of its 16 rows a warp's first 16
 // lanes keep the decay and the turn as rows, the others as columns.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::set_powers(int first, int last) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::set_powers(int first, int last) {
   const int r = warp * 16 + lane % 16;
   if (lane >= 16) {
     power = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
@@ -154,8 +160,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::set_powers(int fi
   chunk_decay = decay_of(log_decay, last - first);
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::set_turns(int position, bool first_chunk) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::set_turns(int position, bool first_chunk) {
   const int r = warp * 16 + lane % 16;
   constexpr int kExactEvery = 16;  // in between, rotations
   if (first_chunk || position / kChunk % kExactEvery == 0) {
@@ -177,8 +183,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::set_turns(int pos
 
 // cos(θΔ)γ^Δ by distance, zero where a row does not see the column: entry kChunk − Δ, and once more shifted by one, so
 // that pairs are aligned in one of them.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::build_distances() {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::build_distances() {
   float* table = floats(kDistances);
   for (int i = threadIdx.x; i < kDistanceSize; i += kThreads) {
     const int distance = kChunk - i;
@@ -188,8 +194,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::build_distances()
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::clear_blocks() {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::clear_blocks() {
   const uint4 zero = {0, 0, 0, 0};
   for (int i = threadIdx.x * 16; i < kTile; i += kThreads * 16) {
     if constexpr (kUpdate) store_shared_16(base + kBlock + i, zero);
@@ -207,9 +213,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::clear_blocks() {
 }
 
 // visit(part, feature, value or −1 for the extra column, number)
-template <WarpgroupPass kPass_, Mode kMode>
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
 template <class Visit>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::for_each_state(Visit visit) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::for_each_state(Visit visit) {
 #pragma unroll
   for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -221,8 +227,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::for_each_state(Vi
       }
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::load_state() {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::load_state() {
   const float* from = p.initial == InitialState::kZero
                           ? nullptr
                           : slot(p.initial == InitialState::kOfSegment ? segment : p.total_slot);
@@ -238,8 +244,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::load_state() {
   });
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::store_state(int index) {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::store_state(int index) {
   float* to = slot(index);
 #pragma unroll
   for (int part = 0; part < 2; ++part)
@@ -256,8 +262,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::store_state(int i
 }
 
 // Puts the state where the matrix unit can read it as an operand.
-template <WarpgroupPass kPass_, Mode kMode>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode>::publish_state() {
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::publish_state() {
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
     const std::uint32_t tile = base + kState + part * 2 * kTile;

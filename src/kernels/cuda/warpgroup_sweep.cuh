@@ -75,7 +75,9 @@ __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-template <WarpgroupPass kPass_, Mode kMode>
+// kDecayGradient: also the gradient of ln γ, products of each row with what the state gave it, and within the chunk
+// Σ (i − j) t_ij, for which the keys' sweep has both factors at hand.
+template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
 struct WarpgroupSweep {
   using E = WarpgroupEngine;
   using A = E::A;
@@ -103,7 +105,8 @@ struct WarpgroupSweep {
   static constexpr int kDistanceSize = 2 * kChunk + 2;
   static constexpr int kRawDenominators = kDistances + 2 * kDistanceSize * 4 + 8;  // one set per stage
   static constexpr int kRawErrors = kRawDenominators + 2 * kChunk * 4;
-  static constexpr int kRowErrors = kRawErrors + 2 * kChunk * 4;  // float2 per row: e and 1/s
+  // float2 per row. Gradient of the queries: e and 1/s. Second of two sides: what scales the first one's result.
+  static constexpr int kRowErrors = kRawErrors + 2 * kChunk * 4;
   static constexpr int kSharedBytes = kRowErrors + kChunk * 8;
   static_assert(kDistances % 8 == 0 && kRawDenominators % 8 == 0 && kRowErrors % 8 == 0);
 
@@ -118,6 +121,7 @@ struct WarpgroupSweep {
   bool reversed;
   double theta, first_position;
   float log_decay, chunk_decay = 1.0F, power = 1.0F;
+  double decay_sum = 0.0;
   Turn turn, step;
   float state[2][9][4];
   // What this thread fetches: piece `piece` of rows fetch_row + 4i.
@@ -202,14 +206,19 @@ struct WarpgroupSweep {
   __device__ __forceinline__ void weigh(float (&scores)[8][4], A (&weights)[4]);
   __device__ __forceinline__ void update(std::uint32_t stage);
   template <int kTiles>
-  __device__ __forceinline__ void value_rows_product(std::uint32_t stage, std::uint32_t x_tile,
+  __device__ __forceinline__ void value_rows_product(std::uint32_t stage, std::uint32_t x_tile, const A (&other)[4],
                                                      float (&out)[kTiles][4]);
-  __device__ __forceinline__ void feature_rows_product(std::uint32_t stage, std::uint32_t x_tile,
-                                                       const float (&error)[2], float (&out)[8][4]);
+  __device__ __forceinline__ void feature_rows_product(std::uint32_t stage, std::uint32_t x_tile, std::uint32_t own,
+                                                       int position, const float (&error)[2], const float (&scale)[2],
+                                                       A (&weights)[4], float (&out)[8][4]);
+  __device__ __forceinline__ void count_between_chunks(std::uint32_t own, int position, const float (&scale)[2],
+                                                       const float (&out)[8][4]);
+  __device__ __forceinline__ void count_within_chunk(const float (&scores)[8][4], const A (&other)[4]);
   template <int kTiles>
   __device__ __forceinline__ void write_rows(std::uint32_t tile, std::uint32_t own, const Destination& to,
                                              std::int64_t begin, int position, const float (&scale)[2],
                                              float (&out)[kTiles][4]);
+  __device__ __forceinline__ void forward_scale(int position, const float (&sums)[2], float (&scale)[2]);
   __device__ __forceinline__ void compute(int stage, int position);
   __device__ __forceinline__ void run();
 };
