@@ -104,7 +104,7 @@ class Passes {
       return;
     }
     const bool decay = g_->d_log_decay != nullptr && p_.log_decay != nullptr;
-    const std::int64_t parts = p_.sequences * p_.heads * plan_.state_cut.count * value_slices(p_.value_dim, p_.dim);
+    const std::int64_t parts = p_.sequences * p_.heads * plan_.state_cut.count * gradient_slices();
     SweepParams last{};
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kQueryGradient, side == 1);
@@ -245,7 +245,7 @@ class Passes {
   }
 
   void launch(Role role, Mode mode, const SweepParams& s) {
-    if (warpgroup_ && !s.precise) {
+    if (warpgroup_ && !s.precise && warpgroup_has(mode)) {
       launch_on_warpgroup(role, mode, s);
       return;
     }
@@ -254,15 +254,27 @@ class Passes {
     });
   }
 
+  bool narrow() const { return p_.dim <= kNarrowDim && p_.value_dim <= kNarrowDim; }
+  // Wide heads take the decay's gradient and that of two sides from the general sweeps.
+  bool warpgroup_has(Mode mode) const {
+    const bool decay_gradient = g_ != nullptr && g_->d_log_decay != nullptr && p_.log_decay != nullptr;
+    return narrow() || mode != Mode::kRun || g_ == nullptr || (!decay_gradient && !plan_.two_sided);
+  }
+  // Blocks beside each other in the sweeps that leave a part of the decay's gradient each.
+  int gradient_slices() const { return warpgroup_ && narrow() ? 1 : value_slices(p_.value_dim, p_.dim); }
+
   void launch_on_warpgroup(Role role, Mode mode, const SweepParams& s) {
-    if (role == Role::kValueGradient && mode != Mode::kSum) return;  // came with the keys' gradient
+    if (narrow() && role == Role::kValueGradient && mode != Mode::kSum) return;  // came with the keys' gradient
     const DType t = p_.dtype;
     const auto destination = [](const View& view, std::int64_t columns) {
       return Destination{view.data, view.batch_stride, view.head_stride, static_cast<int>(view.time_stride),
                          static_cast<int>(columns)};
     };
+    const std::int64_t columns =
+        role == Role::kForward || role == Role::kValueGradient ? p_.value_dim : p_.dim;
     WarpgroupParams w{};
     w.sweep = s;
+    w.sweep.slices = narrow() ? 1 : static_cast<int>((columns + kNarrowDim - 1) / kNarrowDim);
     w.q = source(p_.q, p_.dim, t);
     w.k = source(p_.k, p_.dim, t);
     w.v = source(p_.v, p_.value_dim, t);
@@ -273,10 +285,11 @@ class Passes {
       w.dout = source(g_->dout, p_.value_dim, t);
       const bool queries = role == Role::kQueryGradient;
       pass = queries ? WarpgroupPass::kQueries : WarpgroupPass::kKeys;
+      if (!narrow() && role == Role::kValueGradient) pass = WarpgroupPass::kValues;
       w.first = destination(queries ? g_->dq : g_->dk, p_.dim);
       w.second = destination(g_->dv, p_.value_dim);
     }
-    launches_.add([&](cudaStream_t stream) { return launch_warpgroup(pass, mode, w, stream); });
+    launches_.add([&](cudaStream_t stream) { return launch_warpgroup(pass, mode, narrow(), w, stream); });
   }
 
   // The state of the keys before each segment of a running sweep.
@@ -355,7 +368,7 @@ class Passes {
     d.query_parts = query_decay_;
     d.key_parts = key_decay_;
     d.sweeps = plan_.two_sided ? 2 : 1;
-    d.query_slices = d.key_slices = value_slices(p_.value_dim, p_.dim);
+    d.query_slices = d.key_slices = gradient_slices();
     d.query_segments = d.key_segments = plan_.state_cut.count;
     if (p_.state_kv_in != nullptr || g_->d_state_kv_out != nullptr) {
       d.final_states = key_slots_;

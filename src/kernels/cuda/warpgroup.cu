@@ -16,29 +16,52 @@ bool warpgroup_available() {
          minor == 0;
 }
 
-cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  const auto launch = [&]<WarpgroupPass kPass>() {
-    switch (mode) {
-      case Mode::kRun:
-        if constexpr (kPass != WarpgroupPass::kForward) {
-          if (params.sweep.decay_gradient != nullptr) {
-            return launch_warpgroup_kernel<kPass, Mode::kRun, true>(params, stream);
-          }
-        }
-        return launch_warpgroup_kernel<kPass, Mode::kRun, false>(params, stream);
-      case Mode::kApply: return launch_warpgroup_kernel<kPass, Mode::kApply, false>(params, stream);
-      case Mode::kSum:
-        if constexpr (kPass != WarpgroupPass::kQueries) {
-          return launch_warpgroup_kernel<kPass, Mode::kSum, false>(params, stream);
-        }
-        break;
-    }
-    return cudaErrorInvalidValue;
+namespace {
+
+template <WarpgroupPass kPass, int kHalves>
+cudaError_t launch_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+  constexpr bool kSums = kPass == WarpgroupPass::kForward ||
+                         kPass == (kHalves == 1 ? WarpgroupPass::kKeys : WarpgroupPass::kValues);
+  const auto launch = [&]<Mode kMode, WarpgroupExtra kExtra>() {
+    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra>>(params, stream);
   };
+  const SweepParams& p = params.sweep;
+  switch (mode) {
+    case Mode::kRun:
+      if constexpr (kHalves == 1 || kPass == WarpgroupPass::kForward) {
+        if (p.pass != SweepPass::kOnly) return launch.template operator()<Mode::kRun, WarpgroupExtra::kTwoSided>();
+      }
+      if constexpr (kHalves == 1 && kPass != WarpgroupPass::kForward) {
+        if (p.decay_gradient != nullptr) {
+          return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecayGradient>();
+        }
+      }
+      if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) return cudaErrorInvalidValue;
+      return launch.template operator()<Mode::kRun, WarpgroupExtra::kNothing>();
+    case Mode::kApply: return launch.template operator()<Mode::kApply, WarpgroupExtra::kNothing>();
+    case Mode::kSum:
+      if constexpr (kSums) return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
+      break;
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace
+
+cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params,
+                             cudaStream_t stream) {
   switch (pass) {
-    case WarpgroupPass::kForward: return launch.template operator()<WarpgroupPass::kForward>();
-    case WarpgroupPass::kQueries: return launch.template operator()<WarpgroupPass::kQueries>();
-    case WarpgroupPass::kKeys: return launch.template operator()<WarpgroupPass::kKeys>();
+    case WarpgroupPass::kForward:
+      return narrow ? launch_mode<WarpgroupPass::kForward, 1>(mode, params, stream)
+                    : launch_mode<WarpgroupPass::kForward, 2>(mode, params, stream);
+    case WarpgroupPass::kQueries:
+      return narrow ? launch_mode<WarpgroupPass::kQueries, 1>(mode, params, stream)
+                    : launch_mode<WarpgroupPass::kQueries, 2>(mode, params, stream);
+    case WarpgroupPass::kKeys:
+      return narrow ? launch_mode<WarpgroupPass::kKeys, 1>(mode, params, stream)
+                    : launch_mode<WarpgroupPass::kKeys, 2>(mode, params, stream);
+    case WarpgroupPass::kValues:
+      return narrow ? cudaErrorInvalidValue : launch_mode<WarpgroupPass::kValues, 2>(mode, params, stream);
   }
   return cudaErrorInvalidValue;
 }
@@ -48,7 +71,7 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParam
 bool warpgroup_available() {
   return false;
 }
-cudaError_t launch_warpgroup(WarpgroupPass, Mode, const WarpgroupParams&, cudaStream_t) {
+cudaError_t launch_warpgroup(WarpgroupPass, Mode, bool, const WarpgroupParams&, cudaStream_t) {
   return cudaErrorInvalidValue;
 }
 

@@ -5,8 +5,8 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::load_rows(A (&x)[4], std::uint32_t tile, bool relu) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::load_rows(A (&x)[4], std::uint32_t tile, bool relu) {
   const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
   const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
 #pragma unroll
@@ -20,8 +20,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::l
 }
 
 // Scores times the table, as operands of the product with the columns.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::weigh(float (&scores)[8][4], A (&weights)[4]) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::weigh(float (&scores)[8][4], A (&weights)[4]) {
   const float* distances =
       floats(kDistances) + (g % 2 == 0 ? 0 : kDistanceSize - 1) + kChunk - warp * 16 - g + 2 * t;
   float2 weight = load_pair(distances - 8);
@@ -35,8 +35,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::w
 }
 
 // The chunk's own sum: features along the rows of the accumulators.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::update(std::uint32_t stage) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::update(int stage) {
   if (p.log_decay != nullptr) {
 #pragma unroll
     for (int part = 0; part < 2; ++part)
@@ -47,8 +47,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::u
   }
   A parts[2][4];
   // Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
-  const std::uint32_t weights = base + kWeights + t * 32;
-  const std::uint32_t row = stage + kFeatures + ((lane & 7) + (lane >> 4) * 8) * 128;
+  const std::uint32_t weights = shared_address(array(kWeights)) + t * 32;
+  const std::uint32_t row = feature_tile(stage) + ((lane & 7) + (lane >> 4) * 8) * 128;
   const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
 #pragma unroll
   for (int k = 0; k < 4; k += 2) {
@@ -67,8 +67,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::u
       }
     }
   }
-  const std::uint64_t values =
-      wgmma::descriptor(stage + kValues, base + kBlock - (stage + kValues));
+  const std::uint64_t values = wgmma::descriptor(value_tile(stage), base + kBlock - value_tile(stage));
   wgmma::fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -90,8 +89,8 @@ __device__ __forceinline__ void scale_rows(WarpgroupEngine::A (&to)[4], const Wa
 }
 
 // The decay's gradient from pairs of different chunks: rows of φ(own) times what the state gave them.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::count_between_chunks(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::count_between_chunks(
     std::uint32_t own, int position, const float (&scale)[2], const float (&out)[8][4]) {
   float dot[2] = {};
 #pragma unroll
@@ -109,8 +108,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::c
 }
 
 // And from pairs within the chunk: distance times score times the other product's weighted score.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::count_within_chunk(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::count_within_chunk(
     const float (&scores)[8][4], const A (&other)[4]) {
   float sum = 0.0F;
 #pragma unroll
@@ -126,19 +125,18 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::c
 }
 
 // Rows of features against the state and the chunk: out = φ(x)·state + weights·[values, extra].
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::value_rows_product(std::uint32_t stage,
-                                                                                  std::uint32_t x_tile,
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::value_rows_product(int stage, std::uint32_t x_tile,
                                                                                   const A (&other)[4],
                                                                                   float (&out)[kTiles][4]) {
   A x[4], cosine[4], sine[4], weights[4];
   float scores[8][4];
-  const float2* turns = reinterpret_cast<const float2*>(shared + kRowTurns) + warp * 16 + g;
+  const float2* turns = reinterpret_cast<const float2*>(array(kRowTurns)) + warp * 16 + g;
   const float2 turn0 = turns[0], turn1 = turns[8];
   load_rows(x, x_tile, true);
   if constexpr (kIntra) {
-    const std::uint64_t features = wgmma::descriptor(stage + kFeatures);
+    const std::uint64_t features = wgmma::descriptor(feature_tile(stage));
     wgmma::fence();
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -148,8 +146,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::v
   }
   scale_rows(cosine, x, turn0.x, turn1.x);
   scale_rows(sine, x, turn0.y, turn1.y);
-  const std::uint64_t state_cosine = wgmma::descriptor(base + kState, kTile);
-  const std::uint64_t state_sine = wgmma::descriptor(base + kState + 2 * kTile, kTile);
+  const std::uint64_t state_cosine = wgmma::descriptor(state_tile(0), kTile);
+  const std::uint64_t state_sine = wgmma::descriptor(state_tile(1), kTile);
   wgmma::fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -163,7 +161,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::v
     wgmma::settle(scores);
     if constexpr (kDecayGradient && kKeys) count_within_chunk(scores, other);
     weigh(scores, weights);
-    const std::uint64_t values = wgmma::descriptor(stage + kValues, base + kBlock - (stage + kValues));
+    const std::uint64_t values = wgmma::descriptor(value_tile(stage), base + kBlock - value_tile(stage));
     wgmma::fence();
 #pragma unroll
     for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, weights[k], wgmma::step_along_rows(values, k), true);
@@ -172,9 +170,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::v
 }
 
 // Rows of values against the transposed state: out = [x, error]·stateᵀ + weights·features.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::feature_rows_product(std::uint32_t stage,
-                                                                                    std::uint32_t x_tile,
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::feature_rows_product(int stage, std::uint32_t x_tile,
                                                                                     std::uint32_t own, int position,
                                                                                     const float (&error)[2],
                                                                                     const float (&scale)[2],
@@ -182,7 +179,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::f
                                                                                     float (&out)[8][4]) {
   A x[4], cosine[4], sine[4];
   float scores[8][4];
-  const float2* turns = reinterpret_cast<const float2*>(shared + kRowTurns) + warp * 16 + g;
+  const float2* turns = reinterpret_cast<const float2*>(array(kRowTurns)) + warp * 16 + g;
   const float2 turn0 = turns[0], turn1 = turns[8];
   // Columns 0, 1: the head of the row's factor, 2, 3: its rest, against head and rest of the extra block.
   const auto extra = [&](float first, float second) {
@@ -193,10 +190,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::f
   };
   load_rows(x, x_tile, false);
   if constexpr (kIntra) {
-    const std::uint64_t values = wgmma::descriptor(stage + kValues), block = wgmma::descriptor(base + kBlock);
+    const std::uint64_t values = wgmma::descriptor(value_tile(stage)), block = wgmma::descriptor(base + kBlock);
     A last = extra(error[0], error[1]);
     if constexpr (kKeys) {
-      const std::uint32_t ones = t == 0 ? 0x3f803f80U : 0U;
+      const std::uint32_t ones = t == 0 && half == 0 ? 0x3f803f80U : 0U;
       last = {{ones, ones, 0U, 0U}};
     }
     wgmma::fence();
@@ -211,8 +208,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::f
   scale_rows(sine, x, turn0.y, turn1.y);
   const A last_cosine = extra(error[0] * turn0.x, error[1] * turn1.x);
   const A last_sine = extra(error[0] * turn0.y, error[1] * turn1.y);
-  const std::uint64_t state_cosine = wgmma::descriptor(base + kState);
-  const std::uint64_t state_sine = wgmma::descriptor(base + kState + 2 * kTile);
+  const std::uint64_t state_cosine = wgmma::descriptor(state_tile(0));
+  const std::uint64_t state_sine = wgmma::descriptor(state_tile(1));
   wgmma::fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -229,16 +226,29 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::f
     wgmma::wait<1>();
     wgmma::settle(scores);
     weigh(scores, weights);
-    if constexpr (kDecayGradient) {
-      wgmma::wait<0>();
+    const std::uint64_t features = wgmma::descriptor(feature_tile(stage));
+    if constexpr (kDecayGradient) {  // what the state gives is needed by itself
+      wgmma::fence();
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        wgmma::multiply<true>(scores, weights[k], wgmma::step_along_rows(features, k), k > 0);
+      }
+      wgmma::commit();
+      wgmma::wait<1>();
       wgmma::settle(out);
       count_between_chunks(own, position, scale, out);
-    }
-    const std::uint64_t features = wgmma::descriptor(stage + kFeatures);
-    wgmma::fence();
+      wgmma::wait<0>();
+      wgmma::settle(scores);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, weights[k], wgmma::step_along_rows(features, k), true);
-    wgmma::commit();
+      for (int n = 0; n < 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[n][i] += scores[n][i];
+    } else {
+      wgmma::fence();
+#pragma unroll
+      for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, weights[k], wgmma::step_along_rows(features, k), true);
+      wgmma::commit();
+    }
   }
 }
 
@@ -252,23 +262,23 @@ __device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, floa
 
 // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
 // divides by their size, so that the second can undo it.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::forward_scale(int position,
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::forward_scale(int position,
                                                                                              const float (&sums)[2],
                                                                                              float (&scale)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = warp * 16 + g + 8 * i;
     const int token = token_at(position + row);
-    const bool writes = t == 0 && has(token, row_length);
+    const bool writes = t == 0 && half == 0 && slice == 0 && has(token, row_length);
     float sum = sums[i], before = 1.0F;
     scale[i] = 1.0F;
     if (p.normalised) {
-      if (p.pass == SweepPass::kFirstOfTwo) {
+      if (kTwoSided && p.pass == SweepPass::kFirstOfTwo) {
         if (writes) p.row_scalar[row_scalar_at(token)] = sum;
         sum = fabsf(sum);
       } else {
-        if (p.pass == SweepPass::kSecondOfTwo) {
+        if (kTwoSided && p.pass == SweepPass::kSecondOfTwo) {
           const float first = has(token, row_length) ? p.row_scalar[row_scalar_at(token)] : 0.0F;
           before = fmaxf(fabsf(first), p.eps);
           sum += first;
@@ -277,18 +287,18 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::f
       }
       scale[i] = __fdividef(1.0F, fmaxf(sum, p.eps));
     }
-    if (p.pass == SweepPass::kSecondOfTwo && t == 0) floats(kRowErrors)[2 * row] = before * scale[i];
+    if (kTwoSided && p.pass == SweepPass::kSecondOfTwo && t == 0) floats(kRowFactors)[row] = before * scale[i];
   }
 }
 
 // Results of this warp's rows, through its rows of `tile` for whole sectors; `own`: only where it is positive.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::write_rows(std::uint32_t tile, std::uint32_t own,
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::write_rows(std::uint32_t tile, std::uint32_t own,
                                                                           const Destination& to, std::int64_t begin,
                                                                           int position, const float (&scale)[2],
                                                                           float (&out)[kTiles][4]) {
-  if constexpr (!kKeys) {
+  if constexpr (kRowsAreQueries) {
 #pragma unroll
     for (int n = 0; n < 8; ++n)
 #pragma unroll
@@ -320,8 +330,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::w
     }
     if (inside && has(token, row_length)) {
       uint4* const at = reinterpret_cast<uint4*>(row);
-      if (p.pass == SweepPass::kSecondOfTwo) {
-        const float factor = kForward ? floats(kRowErrors)[2 * (fetch_row + 4 * i)] : 1.0F;
+      if (kTwoSided && p.pass == SweepPass::kSecondOfTwo) {
+        const float factor = kForward ? floats(kRowFactors)[fetch_row + 4 * i] : 1.0F;
         x = add_scaled(x, *at, factor);
       }
       *at = x;
@@ -332,55 +342,171 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::w
   __syncwarp();
 }
 
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::compute(int stage, int position) {
-  const std::uint32_t tiles = base + stage * kStageBytes;
-  const float one[2] = {1.0F, 1.0F};
-  if constexpr (!kInter) {
-    update(tiles);
-  } else if constexpr (kForward) {
-    float out[9][4];
-    const A none[4] = {};
-    value_rows_product(tiles, tiles + kX, none, out);
-    if constexpr (kUpdate) update(tiles);
-    wgmma::wait<kUpdate ? 1 : 0>();
-    wgmma::settle(out);
-    float scale[2];
-    const float sums[2] = {__shfl_sync(0xffffffffU, out[8][0] + out[8][1], g * 4),
-                           __shfl_sync(0xffffffffU, out[8][2] + out[8][3], g * 4)};
-    forward_scale(position, sums, scale);
-    write_rows(tiles + kX, 0U, w.first, extent.q_begin, position, scale, out);
-  } else if constexpr (kQueries) {
-    float out[8][4];
-    const float2* errors = reinterpret_cast<const float2*>(shared + kRowErrors) + warp * 16 + g;
-    const float2 first = errors[0], second = errors[8];
-    A weights[4];
-    if constexpr (kDecayGradient) {
-      wait_copies<1>();
-      __syncwarp();
+// Halves: gives the other half of the columns away and adds what the other warpgroup has for one's own; sums of both.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <int kTiles>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::exchange(
+    const float (&out)[kTiles][4], float (&mine)[4][4], float (&sums)[2]) {
+  const int thread = warp * 32 + lane;
+  const auto at = [&](int from) { return shared + kExchange + from * kExchangeBytes; };
+  float4* give = reinterpret_cast<float4*>(at(half)) + thread;
+#pragma unroll
+  for (int n = 0; n < 4; ++n) {
+    float other[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      other[i] = half == 0 ? out[4 + n][i] : out[n][i];
+      mine[n][i] = half == 0 ? out[n][i] : out[4 + n][i];
     }
-    feature_rows_product(tiles, tiles + kX, base + kOwn, position, {first.x, second.x}, {first.y, second.y}, weights,
-                         out);
-    if constexpr (kUpdate) update(tiles);
+    give[n * 128] = make_float4(other[0], other[1], other[2], other[3]);
+  }
+  if constexpr (kForward) {
+    reinterpret_cast<float2*>(at(half) + 4 * 128 * 16)[thread] = make_float2(sums[0], sums[1]);
+  }
+  __syncthreads();
+  const float4* take = reinterpret_cast<const float4*>(at(half ^ 1)) + thread;
+#pragma unroll
+  for (int n = 0; n < 4; ++n) {
+    const float4 x = take[n * 128];
+    mine[n][0] += x.x;
+    mine[n][1] += x.y;
+    mine[n][2] += x.z;
+    mine[n][3] += x.w;
+  }
+  if constexpr (kForward) {
+    const float2 x = reinterpret_cast<const float2*>(at(half ^ 1) + 4 * 128 * 16)[thread];
+    sums[0] += x.x;
+    sums[1] += x.y;
+  }
+}
+
+// As write_rows, for the 32 columns of a half, through the first half of the rows of x.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::write_half(
+    int stage, const Destination& to, std::int64_t begin, int position, const float (&scale)[2],
+    float (&mine)[4][4]) {
+  if constexpr (kRowsAreQueries) {
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) mine[n][i] *= scale[i / 2];
+  }
+  const std::uint32_t tile = x_tile(stage);
+  __syncwarp();
+#pragma unroll
+  for (int n = 0; n < 4; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, mine[n], mine[n + 1]);
+  __syncwarp();
+  const int column = slice * 64 + half * 32 + t * 8;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = warp * 16 + g + 8 * i;
+    const int token = token_at(position + row);
+    uint4 x = load_shared_16(tile + row * 128 + ((t ^ g) * 16));
+    if constexpr (kHasOwn) {
+      const uint4 y = load_shared_16(own_tile() + row * 128 + (((half * 4 + t) ^ g) * 16));
+      x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
+    }
+    if (column < to.columns && has(token, row_length)) {
+      uint4* const at = reinterpret_cast<uint4*>(static_cast<Io*>(to.data) + extent.batch * to.batch_stride +
+                                                 head * to.head_stride +
+                                                 (begin + token) * static_cast<std::int64_t>(to.time_stride) + column);
+      if (kTwoSided && p.pass == SweepPass::kSecondOfTwo) x = add_scaled(x, *at, kForward ? floats(kRowFactors)[row] : 1.0F);
+      *at = x;
+    }
+  }
+  __syncwarp();
+}
+
+// e = −dout·out and 1/s of the lane's two rows; 0 where the denominator was clamped.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::query_errors(
+    int stage, int position, float (&error)[2], float (&scale)[2]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    error[i] = 0.0F;
+    scale[i] = 1.0F;
+    if (!p.normalised) continue;
+    const int row = warp * 16 + g + 8 * i;
+    const float s = floats(kRawDenominators)[stage * kChunk + row];
+    float dot = floats(kRowDots)[row];
+    if constexpr (kHalves == 2) {
+      dot += reinterpret_cast<const float*>(shared + kArrays + (half ^ 1) * kArrayBytes + kRowDots)[row];
+    }
+    scale[i] = __fdividef(1.0F, fmaxf(s, p.eps));
+    if (s >= p.eps) error[i] = -dot;
+    const int token = token_at(position + row);
+    if (t == 0 && half == 0 && slice == 0 && has(token, row_length)) {
+      p.row_scalar[row_scalar_at(token)] = error[i] * scale[i];
+    }
+    if (half != 0) error[i] = 0.0F;  // the extra column is the first half's
+  }
+}
+
+// From accumulators to memory.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <int kTiles>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::finish_rows(
+    int stage, std::uint32_t tile, std::uint32_t own, const Destination& to, int position, float (&scale)[2],
+    float (&out)[kTiles][4]) {
+  const std::int64_t begin = kRowsAreQueries ? extent.q_begin : extent.k_begin;
+  float sums[2] = {};
+  if constexpr (kForward) {
+    sums[0] = __shfl_sync(0xffffffffU, out[8][0] + out[8][1], g * 4);
+    sums[1] = __shfl_sync(0xffffffffU, out[8][2] + out[8][3], g * 4);
+  }
+  if constexpr (kHalves == 2) {
+    float mine[4][4];
+    exchange(out, mine, sums);
+    if constexpr (kForward) forward_scale(position, sums, scale);
+    write_half(stage, to, begin, position, scale, mine);
+  } else {
+    if constexpr (kForward) forward_scale(position, sums, scale);
+    write_rows(tile, own, to, begin, position, scale, out);
+  }
+}
+
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::compute(int stage, int position) {
+  const std::uint32_t x = x_tile(stage);
+  float error[2] = {1.0F, 1.0F}, scale[2] = {1.0F, 1.0F};
+  A weights[4] = {};
+  if constexpr (!kInter) {
+    update(stage);
+  } else if constexpr (kFeatureRows) {
+    float out[kForward ? 9 : 8][4];
+    value_rows_product(stage, x, weights, out);
+    if constexpr (kUpdate) update(stage);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
-    wait_copies<1>();  // the rows of q
-    write_rows(tiles + kX, base + kOwn, w.first, extent.q_begin, position, {first.y, second.y}, out);
+    finish_rows(stage, x, 0U, kForward ? w.first : w.second, position, scale, out);
   } else {
-    A weights[4];
+    const std::uint32_t own = kBoth ? x + kTile : own_tile();
     {
       float out[8][4];
-      feature_rows_product(tiles, tiles + kX, tiles + kX2, position, one, one, weights, out);
-      wgmma::wait<0>();
+      if constexpr (kQueries) query_errors(stage, position, error, scale);
+      if (kKeys && half != 0) error[0] = error[1] = 0.0F;
+      if constexpr (kDecayGradient && kHasOwn) {
+        wait_copies<1>();
+        __syncwarp();
+      }
+      feature_rows_product(stage, x, own, position, error, scale, weights, out);
+      if constexpr (kUpdate && !kBoth) update(stage);
+      wgmma::wait<kUpdate && !kBoth ? 1 : 0>();
       wgmma::settle(out);
-      write_rows(tiles + kX, tiles + kX2, w.first, extent.k_begin, position, one, out);
+      if constexpr (kHasOwn) {
+        wait_copies<1>();
+        __syncwarp();
+      }
+      finish_rows(stage, x, own, w.first, position, scale, out);
     }
-    float out[8][4];
-    value_rows_product(tiles, tiles + kX2, weights, out);
-    if constexpr (kUpdate) update(tiles);
-    wgmma::wait<kUpdate ? 1 : 0>();
-    wgmma::settle(out);
-    write_rows(tiles + kX2, 0U, w.second, extent.k_begin, position, one, out);
+    if constexpr (kBoth) {
+      float out[8][4];
+      value_rows_product(stage, x + kTile, weights, out);
+      if constexpr (kUpdate) update(stage);
+      wgmma::wait<kUpdate ? 1 : 0>();
+      wgmma::settle(out);
+      finish_rows(stage, x + kTile, 0U, w.second, position, scale, out);
+    }
   }
   if constexpr (kUpdate) {
     wgmma::wait<0>();
@@ -389,8 +515,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::c
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::run() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::run() {
   locate();
   if (!kInter && p.frame == Frame::kBoth && segment + 1 == p.segments) return;  // nothing starts after the last one
   const int segment_begin = segment * p.segment_tokens;
@@ -409,7 +535,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::r
   if constexpr (kIntra) build_distances();
   clear_blocks();
   if constexpr (kInter) publish_state();
-  if constexpr (!kUpdate) {  // warps go their own ways from here on
+  if constexpr (!kUpdate) {  // warps go their own ways from here on, but for the halves' exchanges
     wgmma::publish_shared();
     __syncthreads();
   }
@@ -427,12 +553,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::r
     }
     set_turns(position, first_chunk);
     first_chunk = false;
-    wait_copies<kQueries ? 1 : 0>();
+    wait_copies<kHasOwn ? 1 : 0>();
     prepare(stage, position);
-    if constexpr (kUpdate) {
-      wgmma::publish_shared();
-      __syncthreads();
-    }
+    if constexpr (kUpdate) wgmma::publish_shared();
+    if constexpr (kUpdate || kHalves == 2) __syncthreads();
     const bool more = position + kChunk < end;
     if (more) {
       fetch(stage ^ 1, position + kChunk);
@@ -440,14 +564,14 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::r
       commit_copies();
     }
     compute(stage, position);
-    if (kQueries) {
+    if (kHasOwn) {
       if (more) {
         fetch_own(position + kChunk);
       } else {
         commit_copies();
       }
     }
-    if constexpr (kUpdate) __syncthreads();
+    if constexpr (kUpdate || kHalves == 2) __syncthreads();
     if constexpr (kIntra) publish_state();
     stage ^= 1;
   }
@@ -456,32 +580,31 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kDecayGradient>::r
   if constexpr (kDecayGradient) {
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) decay_sum += __shfl_xor_sync(0xffffffffU, decay_sum, offset);
-    double* sums = reinterpret_cast<double*>(shared + kRowErrors);
+    double* sums = reinterpret_cast<double*>(array(kRowTurns));
     __syncthreads();
     if (lane == 0) sums[warp] = decay_sum;
     __syncthreads();
-    if (threadIdx.x == 0) p.decay_gradient[blockIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
+    if (threadIdx.x == 0 && p.decay_gradient != nullptr) p.decay_gradient[blockIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
   }
 }
 
-template <WarpgroupPass kPass, Mode kMode, bool kDecayGradient>
-__global__ void __launch_bounds__(128, (WarpgroupSweep<kPass, kMode, kDecayGradient>::kMinBlocks))
+template <class Sweep>
+__global__ void __launch_bounds__(Sweep::kThreads, Sweep::kMinBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
-  WarpgroupSweep<kPass, kMode, kDecayGradient>(params, shared).run();
+  Sweep(params, shared).run();
 #endif
 }
 
-template <WarpgroupPass kPass, Mode kMode, bool kDecayGradient>
+template <class Sweep>
 cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t stream) {
-  using Sweep = WarpgroupSweep<kPass, kMode, kDecayGradient>;
-  const auto kernel = warpgroup_kernel<kPass, kMode, kDecayGradient>;
+  const auto kernel = warpgroup_kernel<Sweep>;
   const cudaError_t status =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Sweep::kSharedBytes);
   if (status != cudaSuccess) return status;
   const SweepParams& p = params.sweep;
-  const std::int64_t blocks = p.sequences * p.segments * p.heads;
+  const std::int64_t blocks = p.sequences * p.segments * p.heads * p.slices;
   if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
   kernel<<<static_cast<unsigned>(blocks), Sweep::kThreads, Sweep::kSharedBytes, stream>>>(params);
   return cudaGetLastError();

@@ -3,7 +3,8 @@
 // Its sweeps keep one state, Σ_j φ_j ⊗ [value_j, extra_j] with the angle and decay of j, and use it in both directions:
 //   forward   features φ(k), values [v, 1]: out = φ(q)·state
 //   queries   the same state:               dq = [dout, e]·stateᵀ, with e = −dout·out
-//   keys      features φ(q)/s, values [dout, e], time reversed: dk = [v, 1]·stateᵀ and dv = φ(k)·state in one sweep
+//   keys      features φ(q)/s, values [dout, e], time reversed: dk = [v, 1]·stateᵀ, and dv = φ(k)·state in the same
+//             sweep where heads are narrow enough for one block; else dv is a sweep of its own (values)
 // The division by the denominators s is on the features of the queries there, so that dout is used as it came.
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace cosformer::kernels::cuda {
 
-enum class WarpgroupPass : std::uint8_t { kForward, kQueries, kKeys };
+enum class WarpgroupPass : std::uint8_t { kForward, kQueries, kKeys, kValues };
 
 struct Destination {
   void* data;
@@ -27,11 +28,12 @@ struct WarpgroupParams {
   Destination first, second;  // out, dq, or dk and dv
 };
 
-// The widest head that these kernels take.
-constexpr int kWarpgroupDim = 64;
+// The widest head for one warpgroup, and the widest that these kernels take.
+constexpr int kNarrowDim = 64;
+constexpr int kWarpgroupDim = 128;
 
 // Whether they were compiled and the current device can run them.
 bool warpgroup_available();
-cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
+cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params, cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

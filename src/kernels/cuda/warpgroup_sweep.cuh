@@ -1,11 +1,15 @@
-// A sweep by one warpgroup with Hopper's asynchronous products, for bfloat16 heads of up to 64 in aligned rows, ReLU and
-// all keys present: what the general sweep decides at run time is fixed here, because instructions around the products
+// A sweep by one or two warpgroups with Hopper's asynchronous products, for bfloat16 heads of up to 64 or 128 in aligned
+// rows, ReLU and all keys present: what the general sweep decides at run time is fixed here, because instructions around the products
 // are what a sweep's time goes to.
 //
 // A warp owns 16 rows of every tile: it fetches them, prepares them, uses them as its rows and writes its results over
 // them. Features and values are read by the whole warpgroup. The column beyond the values (ones or e) is a block of its
 // own behind the tile, two bfloat16 numbers each (head and rest) at columns 0, 1 and again at 2, 3, so that the other
 // operand can bring head and rest too.
+//
+// Heads wider than 64: two warpgroups (kHalves = 2) take one half each of what is contracted, features where rows are
+// features, values where rows are values; every product is the sum of two of the narrow kind. A block owns 64 columns of
+// the result (a slice), which the halves add up at the end of a chunk.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -75,49 +79,63 @@ __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// kDecayGradient: also the gradient of ln γ, products of each row with what the state gave it, and within the chunk
-// Σ (i − j) t_ij, for which the keys' sweep has both factors at hand.
-template <WarpgroupPass kPass_, Mode kMode, bool kDecayGradient>
+// What a running sweep does beside its results. kDecayGradient: also the gradient of ln γ, products of each row with what the state gave it, and within the chunk
+// Σ (i − j) t_ij, for which the keys' sweep has both factors at hand. kTwoSided: one of the two sweeps of full attention
+// with a decay, and the decay's gradient where it is wanted.
+enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kTwoSided };
+
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 struct WarpgroupSweep {
   using E = WarpgroupEngine;
   using A = E::A;
   using Io = __nv_bfloat16;
-  static constexpr WarpgroupPass kPass = kPass_;
-  static constexpr bool kForward = kPass == WarpgroupPass::kForward, kQueries = kPass == WarpgroupPass::kQueries,
-                        kKeys = kPass == WarpgroupPass::kKeys;
+  static constexpr bool kForward = kPass_ == WarpgroupPass::kForward, kQueries = kPass_ == WarpgroupPass::kQueries,
+                        kKeys = kPass_ == WarpgroupPass::kKeys, kValues = kPass_ == WarpgroupPass::kValues;
+  static constexpr bool kBoth = kKeys && kHalves == 1;               // dk and dv in one sweep
+  static constexpr bool kFeatureRows = kForward || kValues;          // rows of features give values, else the reverse
+  static constexpr bool kRowsAreQueries = kForward || kQueries;
   static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
-  static constexpr int kChunk = 64, kThreads = 128;
-  static constexpr int kMinBlocks = kIntra ? 2 : 3;
+  static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kTwoSided;
+  static constexpr bool kDecayGradient = kExtra != WarpgroupExtra::kNothing && kIntra && !kForward && kHalves == 1;
+  static constexpr bool kHasOwn = kInter && (kQueries || (kKeys && !kBoth));
+  static constexpr bool kHasPrior = kInter && kQueries;
+  static constexpr int kChunk = 64, kThreads = 128 * kHalves;
+  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kIntra ? 2 : 3);
 
-  // Shared memory. A stage holds the rows (x, and for keys k beside v), then features and values.
+  // Shared memory. A stage holds for each half the rows (x, and for keys k beside v) and the columns that it contracts,
+  // then the columns of the slice.
   static constexpr int kTile = kChunk * 128;
-  static constexpr int kX = 0, kX2 = kTile;
-  static constexpr int kFeatures = kInter ? (kKeys ? 2 : 1) * kTile : 0;
-  static constexpr int kValues = kFeatures + kTile;
-  static constexpr int kStageBytes = kFeatures + (kUpdate ? 2 * kTile : 0);
+  static constexpr int kRowTiles = kInter ? (kBoth ? 2 : 1) : 0;
+  static constexpr int kHalfBytes = (kRowTiles + (kUpdate ? 1 : 0)) * kTile;
+  static constexpr int kStageBytes = kHalves * kHalfBytes + (kUpdate ? kTile : 0);
   static constexpr int kOwn = 2 * kStageBytes;
-  static constexpr int kPrior = kOwn + kTile;
-  static constexpr int kBlock = kOwn + (kQueries ? 2 * kTile : 0);
-  static constexpr int kState = kBlock + (kUpdate ? kTile : 0);  // cosine part, its extra block, sine part, its block
-  static constexpr int kWeights = kState + (kInter ? 4 * kTile : 0);  // of the columns, as fragments want them
-  static constexpr int kRowTurns = kWeights + 256;                    // float2 per row
-  static constexpr int kDistances = kRowTurns + kChunk * 8;           // as in the general sweep
+  static constexpr int kPrior = kOwn + (kHasOwn ? kHalves * kTile : 0);
+  static constexpr int kBlock = kPrior + (kHasPrior ? kHalves * kTile : 0);
+  static constexpr int kStates = kBlock + (kUpdate ? kTile : 0);  // per half: cosine part, its extra block, sine part, …
+  static constexpr int kExchange = kStates + (kInter ? kHalves * 4 * kTile : 0);  // between halves: results, sums
+  static constexpr int kExchangeBytes = 4 * 128 * 16 + 128 * 8;
+  static constexpr int kArrays = kExchange + (kInter && kHalves == 2 ? 2 * kExchangeBytes : 0);  // per half, as follows
+  static constexpr int kWeights = 0;                         // of the columns, as fragments want them
+  static constexpr int kRowTurns = kWeights + 256;           // float2 per row
+  static constexpr int kDistances = kRowTurns + kChunk * 8;  // as in the general sweep
   static constexpr int kDistanceSize = 2 * kChunk + 2;
-  static constexpr int kRawDenominators = kDistances + 2 * kDistanceSize * 4 + 8;  // one set per stage
+  static constexpr int kRawDenominators = kDistances + 2 * kDistanceSize * 4 + 16;  // one set per stage
   static constexpr int kRawErrors = kRawDenominators + 2 * kChunk * 4;
-  // float2 per row. Gradient of the queries: e and 1/s. Second of two sides: what scales the first one's result.
-  static constexpr int kRowErrors = kRawErrors + 2 * kChunk * 4;
-  static constexpr int kSharedBytes = kRowErrors + kChunk * 8;
-  static_assert(kDistances % 8 == 0 && kRawDenominators % 8 == 0 && kRowErrors % 8 == 0);
+  static constexpr int kRowDots = kRawErrors + 2 * kChunk * 4;   // gradient of the queries: dout·out, this half's part
+  static constexpr int kRowFactors = kRowDots + kChunk * 4;      // second of two sides: scales the first one's result
+  static constexpr int kArrayBytes = kRowFactors + kChunk * 4;
+  static constexpr int kSharedBytes = kArrays + kHalves * kArrayBytes;
+  static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kArrayBytes % 16 == 0 && kSharedBytes <= 232448);
 
   const WarpgroupParams& w;
   const SweepParams& p;
   unsigned char* shared;
   std::uint32_t base;
-  int warp, lane, g, t, head, segment;
+  int half, warp, lane, g, t, head, segment, slice;
   std::int64_t sequence;
   SequenceExtent extent;
   int row_length, column_length, frame_length, padded, lead;
+  int feature_base, value_base;  // of the state that this half keeps
   bool reversed;
   double theta, first_position;
   float log_decay, chunk_decay = 1.0F, power = 1.0F;
@@ -127,12 +145,35 @@ struct WarpgroupSweep {
   // What this thread fetches: piece `piece` of rows fetch_row + 4i.
   int fetch_row, piece;
   std::uint32_t piece_offset;
-  const Io *x_rows, *x2_rows, *feature_rows, *value_rows, *own_rows, *prior_rows;
+  const Io *x_rows, *x2_rows, *contracted_rows, *slice_rows, *own_rows, *prior_rows;
 
   __device__ __forceinline__ WarpgroupSweep(const WarpgroupParams& params, unsigned char* memory)
       : w(params), p(params.sweep), shared(memory), base(shared_address(memory)) {}
 
-  __device__ __forceinline__ float* floats(int offset) const { return reinterpret_cast<float*>(shared + offset); }
+  // Addresses of tiles in a stage, and arrays.
+  __device__ __forceinline__ std::uint32_t x_tile(int stage) const {
+    return base + stage * kStageBytes + half * kHalfBytes;
+  }
+  __device__ __forceinline__ std::uint32_t contracted_tile(int stage) const { return x_tile(stage) + kRowTiles * kTile; }
+  __device__ __forceinline__ std::uint32_t slice_tile(int stage) const {
+    return base + stage * kStageBytes + kHalves * kHalfBytes;
+  }
+  __device__ __forceinline__ std::uint32_t feature_tile(int stage) const {
+    return kFeatureRows ? contracted_tile(stage) : slice_tile(stage);
+  }
+  __device__ __forceinline__ std::uint32_t value_tile(int stage) const {
+    return kFeatureRows ? slice_tile(stage) : contracted_tile(stage);
+  }
+  __device__ __forceinline__ std::uint32_t own_tile() const { return base + kOwn + half * kTile; }
+  __device__ __forceinline__ std::uint32_t prior_tile() const { return base + kPrior + half * kTile; }
+  __device__ __forceinline__ std::uint32_t state_tile(int part) const {
+    return base + kStates + (half * 4 + part * 2) * kTile;
+  }
+  __device__ __forceinline__ unsigned char* array(int offset) const {
+    return shared + kArrays + half * kArrayBytes + offset;
+  }
+  __device__ __forceinline__ float* floats(int offset) const { return reinterpret_cast<float*>(array(offset)); }
+
   __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
   __device__ __forceinline__ static bool has(int token, int length) {
     return static_cast<unsigned>(token) < static_cast<unsigned>(length);
@@ -152,13 +193,20 @@ struct WarpgroupSweep {
            head * p.denominator_head_stride;
   }
 
-  __device__ __forceinline__ const Io* rows_of(const TileSource& source, std::int64_t begin, int position) const {
+  __device__ __forceinline__ const Io* rows_of(const TileSource& source, std::int64_t begin, int position,
+                                               int first_column) const {
     return static_cast<const Io*>(source.data) + extent.batch * source.batch_stride + head * source.head_stride +
-           (begin + token_at(position + fetch_row)) * static_cast<std::int64_t>(source.time_stride) + piece * 8;
+           (begin + token_at(position + fetch_row)) * static_cast<std::int64_t>(source.time_stride) + first_column +
+           piece * 8;
   }
 
   __device__ __forceinline__ void locate() {
     unsigned index = blockIdx.x;
+    slice = 0;
+    if constexpr (kHalves == 2) {
+      slice = static_cast<int>(index % static_cast<unsigned>(p.slices));
+      index /= static_cast<unsigned>(p.slices);
+    }
     head = static_cast<int>(index % static_cast<unsigned>(p.heads));
     index /= static_cast<unsigned>(p.heads);
     segment = static_cast<int>(index % static_cast<unsigned>(p.segments));
@@ -167,17 +215,21 @@ struct WarpgroupSweep {
     theta = theta_of(p, extent, head);
     first_position = reduced_position(p.position, p.period, sequence);
     log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
-    row_length = kKeys ? extent.k_length : extent.q_length;
-    column_length = kKeys ? extent.q_length : extent.k_length;
+    row_length = kRowsAreQueries ? extent.q_length : extent.k_length;
+    column_length = kRowsAreQueries ? extent.k_length : extent.q_length;
     frame_length = p.frame == Frame::kBoth ? max(row_length, column_length)
                                            : (p.frame == Frame::kRows ? row_length : column_length);
     padded = (frame_length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
     reversed = p.reversed != 0;
     lead = reversed ? padded - frame_length : 0;
-    warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+    const int any_warp = __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
+    half = kHalves == 2 ? any_warp / 4 : 0;
+    warp = any_warp % 4;
     lane = threadIdx.x % 32;
     g = lane / 4;
     t = lane % 4;
+    feature_base = (kFeatureRows ? half : slice) * 64;
+    value_base = (kFeatureRows ? slice : half) * 64;
     fetch_row = warp * 16 + lane / 8;
     piece = lane % 8;
     piece_offset = static_cast<std::uint32_t>(fetch_row * 128 + ((piece ^ (lane / 8)) * 16));
@@ -186,8 +238,9 @@ struct WarpgroupSweep {
 
   // Fetching, preparing, angles.
   __device__ __forceinline__ void start_rows(int position);
-  __device__ __forceinline__ void fetch_tile(std::uint32_t tile, const Io*& rows, const TileSource& source, int length,
-                                             int position);
+  __device__ __forceinline__ void fetch_tile(std::uint32_t tile, const Io*& rows, const TileSource& source,
+                                             int first_column, int length, int position);
+  __device__ __forceinline__ void prepare_features(std::uint32_t tile, int stage);
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void fetch_own(int position);
   __device__ __forceinline__ void prepare(int stage, int position);
@@ -204,11 +257,11 @@ struct WarpgroupSweep {
   // Products.
   __device__ __forceinline__ void load_rows(A (&x)[4], std::uint32_t tile, bool relu);
   __device__ __forceinline__ void weigh(float (&scores)[8][4], A (&weights)[4]);
-  __device__ __forceinline__ void update(std::uint32_t stage);
+  __device__ __forceinline__ void update(int stage);
   template <int kTiles>
-  __device__ __forceinline__ void value_rows_product(std::uint32_t stage, std::uint32_t x_tile, const A (&other)[4],
+  __device__ __forceinline__ void value_rows_product(int stage, std::uint32_t x_tile, const A (&other)[4],
                                                      float (&out)[kTiles][4]);
-  __device__ __forceinline__ void feature_rows_product(std::uint32_t stage, std::uint32_t x_tile, std::uint32_t own,
+  __device__ __forceinline__ void feature_rows_product(int stage, std::uint32_t x_tile, std::uint32_t own,
                                                        int position, const float (&error)[2], const float (&scale)[2],
                                                        A (&weights)[4], float (&out)[8][4]);
   __device__ __forceinline__ void count_between_chunks(std::uint32_t own, int position, const float (&scale)[2],
@@ -218,7 +271,15 @@ struct WarpgroupSweep {
   __device__ __forceinline__ void write_rows(std::uint32_t tile, std::uint32_t own, const Destination& to,
                                              std::int64_t begin, int position, const float (&scale)[2],
                                              float (&out)[kTiles][4]);
+  __device__ __forceinline__ void write_half(int stage, const Destination& to, std::int64_t begin, int position,
+                                             const float (&scale)[2], float (&mine)[4][4]);
+  template <int kTiles>
+  __device__ __forceinline__ void exchange(const float (&out)[kTiles][4], float (&mine)[4][4], float (&sums)[2]);
   __device__ __forceinline__ void forward_scale(int position, const float (&sums)[2], float (&scale)[2]);
+  __device__ __forceinline__ void query_errors(int stage, int position, float (&error)[2], float (&scale)[2]);
+  template <int kTiles>
+  __device__ __forceinline__ void finish_rows(int stage, std::uint32_t tile, std::uint32_t own, const Destination& to,
+                                              int position, float (&scale)[2], float (&out)[kTiles][4]);
   __device__ __forceinline__ void compute(int stage, int position);
   __device__ __forceinline__ void run();
 };
