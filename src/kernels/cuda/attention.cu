@@ -61,7 +61,13 @@ class Passes {
     const bool running_slots = plan_.state_cut.count > 1 || plan_.state_slots ||
                                (g != nullptr && (g->d_state_kv_out != nullptr || g->d_state_kv_in != nullptr));
     if (!plan_.scans || running_slots) {
-      key_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+      const bool handed = !plan_.scans && p.key_sums != nullptr;
+      if (handed && (g != nullptr || plan_.slots_keys == 1)) {
+        key_slots_ = p.key_sums;
+        plan_.slots_keys = 1;
+      } else {
+        key_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+      }
       if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
     if (p.normalizer == Normalizer::kSum && (g != nullptr || plan_.two_sided)) {
@@ -82,6 +88,7 @@ class Passes {
     if (!plan_.scans) {
       sum_keys();
       apply(Role::kForward, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
+      if (p_.key_sums != nullptr && p_.key_sums != key_slots_) keep_key_sums();
       return;
     }
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
@@ -96,7 +103,7 @@ class Passes {
 
   void backward() {
     if (!plan_.scans) {
-      sum_keys();
+      if (p_.key_sums == nullptr) sum_keys();
       apply(Role::kQueryGradient, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
       sum_queries();
       apply(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
@@ -336,6 +343,16 @@ class Passes {
     s.slots = plan_.slots_keys;
     sum_segments(Role::kForward, s);
     if (s.segments > 1) scan(s, false, nullptr, nullptr, true);
+  }
+
+  // Copies the totals out of the slots.
+  void keep_key_sums() {
+    const std::size_t bytes = static_cast<std::size_t>(plan_.slot_floats) * sizeof(float);
+    const float* totals = key_slots_ + (plan_.slots_keys - 1) * plan_.slot_floats;
+    launches_.add([&](cudaStream_t stream) {
+      return cudaMemcpy2DAsync(p_.key_sums, bytes, totals, bytes * static_cast<std::size_t>(plan_.slots_keys), bytes,
+                               static_cast<std::size_t>(p_.sequences * p_.heads), cudaMemcpyDeviceToDevice, stream);
+    });
   }
 
   void sum_queries() {

@@ -54,6 +54,10 @@ struct Problem {
   const float* state_z_in = nullptr;
   float* state_kv_out = nullptr;
   float* state_z_out = nullptr;
+
+  // Full attention without a decay: where the forward pass leaves its sums over the keys, key_sum_floats() numbers, and
+  // the backward pass finds them. Null in either: the backward pass sums again.
+  float* key_sums = nullptr;
 };
 
 struct Gradients {
@@ -65,6 +69,11 @@ struct Gradients {
   float* d_state_z_in = nullptr;
   double* d_log_decay = nullptr;  // device, [heads], summed over sequences; null: not wanted
 };
+
+// Length of Problem::key_sums.
+inline std::int64_t key_sum_floats(const Problem& problem) {
+  return problem.sequences * problem.heads * 2 * problem.dim * (problem.value_dim + 1);
+}
 
 // Bytes of device memory (256-byte aligned) that the pass needs as workspace.
 std::size_t fwd_workspace_bytes(const Problem& problem);

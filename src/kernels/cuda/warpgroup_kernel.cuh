@@ -234,10 +234,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
         wgmma::multiply<true>(scores, weights[k], wgmma::step_along_rows(features, k), k > 0);
       }
       wgmma::commit();
-      wgmma::wait<1>();
+      if constexpr (!kBoth) update(stage);
+      wgmma::wait<kBoth ? 1 : 2>();
       wgmma::settle(out);
       count_between_chunks(own, position, scale, out);
-      wgmma::wait<0>();
+      wgmma::wait<kBoth ? 0 : 1>();
       wgmma::settle(scores);
 #pragma unroll
       for (int n = 0; n < 8; ++n)
@@ -266,6 +267,14 @@ template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::forward_scale(int position,
                                                                                              const float (&sums)[2],
                                                                                              float (&scale)[2]) {
+  float first[2] = {};
+  if (kTwoSided && p.pass == SweepPass::kSecondOfTwo && p.normalised) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int token = token_at(position + warp * 16 + g + 8 * i);
+      if (has(token, row_length)) first[i] = p.row_scalar[row_scalar_at(token)];
+    }
+  }
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = warp * 16 + g + 8 * i;
@@ -279,9 +288,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
         sum = fabsf(sum);
       } else {
         if (kTwoSided && p.pass == SweepPass::kSecondOfTwo) {
-          const float first = has(token, row_length) ? p.row_scalar[row_scalar_at(token)] : 0.0F;
-          before = fmaxf(fabsf(first), p.eps);
-          sum += first;
+          before = fmaxf(fabsf(first[i]), p.eps);
+          sum += first[i];
         }
         if (writes) p.denominator[denominator_at(token)] = sum;
       }
@@ -298,6 +306,23 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
                                                                           const Destination& to, std::int64_t begin,
                                                                           int position, const float (&scale)[2],
                                                                           float (&out)[kTiles][4]) {
+  int token = token_at(position + fetch_row);
+  const int sign = reversed ? -4 : 4;
+  const std::int64_t stride = static_cast<std::int64_t>(to.time_stride) * sign;
+  Io* row = static_cast<Io*>(to.data) + extent.batch * to.batch_stride + head * to.head_stride +
+            (begin + token) * static_cast<std::int64_t>(to.time_stride) + piece * 8;
+  const bool inside = piece * 8 < to.columns;
+  const bool second = kTwoSided && p.pass == SweepPass::kSecondOfTwo;
+  uint4 earlier[kTwoSided ? 4 : 1];
+  if (second) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      earlier[kTwoSided ? i : 0] = {0U, 0U, 0U, 0U};
+      if (inside && has(token + i * sign, row_length)) {
+        earlier[kTwoSided ? i : 0] = *reinterpret_cast<const uint4*>(row + i * stride);
+      }
+    }
+  }
   if constexpr (kRowsAreQueries) {
 #pragma unroll
     for (int n = 0; n < 8; ++n)
@@ -308,12 +333,6 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 #pragma unroll
   for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, out[n], out[n + 1]);
   __syncwarp();
-  int token = token_at(position + fetch_row);
-  const int sign = reversed ? -4 : 4;
-  const std::int64_t stride = static_cast<std::int64_t>(to.time_stride) * sign;
-  Io* row = static_cast<Io*>(to.data) + extent.batch * to.batch_stride + head * to.head_stride +
-            (begin + token) * static_cast<std::int64_t>(to.time_stride) + piece * 8;
-  const bool inside = piece * 8 < to.columns;
   uint4 pieces[4], owns[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) pieces[i] = load_shared_16(piece_at(tile, i));
@@ -328,14 +347,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
       const uint4& y = owns[i];
       x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
     }
-    if (inside && has(token, row_length)) {
-      uint4* const at = reinterpret_cast<uint4*>(row);
-      if (kTwoSided && p.pass == SweepPass::kSecondOfTwo) {
-        const float factor = kForward ? floats(kRowFactors)[fetch_row + 4 * i] : 1.0F;
-        x = add_scaled(x, *at, factor);
-      }
-      *at = x;
+    if (second) {
+      x = add_scaled(x, earlier[kTwoSided ? i : 0], kForward ? floats(kRowFactors)[fetch_row + 4 * i] : 1.0F);
     }
+    if (inside && has(token, row_length)) *reinterpret_cast<uint4*>(row) = x;
     row += stride;
     token += sign;
   }
@@ -490,7 +505,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
         __syncwarp();
       }
       feature_rows_product(stage, x, own, position, error, scale, weights, out);
-      if constexpr (kUpdate && !kBoth) update(stage);
+      if constexpr (kUpdate && !kBoth && !kDecayGradient) update(stage);
       wgmma::wait<kUpdate && !kBoth ? 1 : 0>();
       wgmma::settle(out);
       if constexpr (kHasOwn) {
@@ -608,6 +623,34 @@ cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t 
   if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
   kernel<<<static_cast<unsigned>(blocks), Sweep::kThreads, Sweep::kSharedBytes, stream>>>(params);
   return cudaGetLastError();
+}
+
+template <WarpgroupPass kPass, int kHalves>
+cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+  constexpr bool kSums = kPass == WarpgroupPass::kForward ||
+                         kPass == (kHalves == 1 ? WarpgroupPass::kKeys : WarpgroupPass::kValues);
+  const auto launch = [&]<Mode kMode, WarpgroupExtra kExtra>() {
+    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra>>(params, stream);
+  };
+  const SweepParams& p = params.sweep;
+  switch (mode) {
+    case Mode::kRun:
+      if constexpr (kHalves == 1 || kPass == WarpgroupPass::kForward) {
+        if (p.pass != SweepPass::kOnly) return launch.template operator()<Mode::kRun, WarpgroupExtra::kTwoSided>();
+      }
+      if constexpr (kHalves == 1 && kPass != WarpgroupPass::kForward) {
+        if (p.decay_gradient != nullptr) {
+          return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecayGradient>();
+        }
+      }
+      if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) return cudaErrorInvalidValue;
+      return launch.template operator()<Mode::kRun, WarpgroupExtra::kNothing>();
+    case Mode::kApply: return launch.template operator()<Mode::kApply, WarpgroupExtra::kNothing>();
+    case Mode::kSum:
+      if constexpr (kSums) return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
+      break;
+  }
+  return cudaErrorInvalidValue;
 }
 
 }  // namespace cosformer::kernels::cuda

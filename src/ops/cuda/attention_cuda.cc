@@ -101,6 +101,14 @@ at::Tensor workspace_of(std::size_t bytes, const at::Tensor& like) {
   return at::empty({static_cast<std::int64_t>(bytes)}, like.options().dtype(at::kByte));
 }
 
+// Whether the forward pass leaves its sums over the keys for the backward pass. Not where sequences are so short that
+// the sums would take up as much memory as the keys.
+bool hands_over_sums(const AttentionArguments& a, const cuda::Problem& problem) {
+  constexpr std::int64_t kKeysPerFeature = 8;
+  const std::int64_t keys = a.packed() ? a.k.size(1) : a.k.size(0) * a.k.size(1);
+  return !a.causal && !a.log_decay.defined() && keys >= kKeysPerFeature * problem.dim * problem.sequences;
+}
+
 ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
@@ -110,13 +118,16 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
   const at::Tensor denominator =
       a.normalized() ? at::empty({q.size(0), q.size(1), q.size(2)}, accumulation) : at::empty({0}, accumulation);
-  const at::Tensor kv = a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation);
+  at::Tensor kv = a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation);
   const at::Tensor z = a.has_state() ? at::empty(a.state_z.sizes(), accumulation) : at::empty({0}, accumulation);
   CudaProblem gpu(a);
   gpu.set_results(out, denominator);
   if (a.has_state()) {
     gpu.problem.state_kv_out = kv.data_ptr<float>();
     gpu.problem.state_z_out = z.data_ptr<float>();
+  } else if (hands_over_sums(a, gpu.problem)) {
+    kv = at::empty({cuda::key_sum_floats(gpu.problem)}, accumulation);
+    gpu.problem.key_sums = kv.data_ptr<float>();
   }
   if (a.has_state() && q.size(1) >= 1 && q.size(1) <= cuda::kMaxDecodeTokens) {
     check(cuda::attention_decode(gpu.problem, stream), "decoding");
@@ -129,7 +140,7 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
 }
 
 BackwardResult cuda_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv, const OptionalTensor& d_state_z,
-                        const at::Tensor& out, const at::Tensor& denominator, const OptionalTensor& /*sum_kv*/,
+                        const at::Tensor& out, const at::Tensor& denominator, const OptionalTensor& sum_kv,
                         const OptionalTensor& /*sum_z*/, COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
@@ -144,6 +155,7 @@ BackwardResult cuda_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv
   const at::Tensor dense_dout = dout.stride(3) == 1 ? dout : dout.contiguous();
   CudaProblem gpu(a);
   gpu.set_results(out, denominator);
+  if (sum_kv.has_value() && sum_kv->numel() > 0) gpu.problem.key_sums = sum_kv->data_ptr<float>();
   cuda::Gradients gradients;
   gradients.dout = const_view(dense_dout);
   gradients.dq = view(dq);

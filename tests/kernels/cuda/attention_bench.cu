@@ -277,6 +277,9 @@ void bench_shape(const Shape& s, double rate) {
   g.dk = view(dk);
   g.dv = view(dv);
   if (s.decay) g.d_log_decay = decay_gradient.data<double>();
+  const bool sums = !s.causal && !s.decay;
+  const DeviceMemory key_sums(sums ? static_cast<std::size_t>(key_sum_floats(p)) * sizeof(float) : 0);
+  p.key_sums = key_sums.data<float>();
   const DeviceMemory fwd_space(fwd_workspace_bytes(p)), bwd_space(bwd_workspace_bytes(p, g));
   const auto forward = [&](cudaStream_t stream) {
     check(attention_fwd(p, fwd_space.data(), fwd_space.bytes(), stream), "attention_fwd");
@@ -317,7 +320,7 @@ void bench_shape(const Shape& s, double rate) {
       "\"fwd_bwd_copy_fraction\": %.3f, \"workspace_fraction\": %.4f, \"error_out\": %s, \"error_dq\": %s, "
       "\"error_dk\": %s, \"error_dv\": %s}\n",
       s.name, fwd, bwd, both, 4 * tensors / rate / fwd, 12 * tensors / rate / both,
-      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes())) / (8 * tensors), e_out.text().c_str(),
+      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes()) + key_sums.bytes()) / (8 * tensors), e_out.text().c_str(),
       e_dq.text().c_str(), e_dk.text().c_str(), e_dv.text().c_str());
   std::fflush(stdout);
 }
