@@ -26,9 +26,11 @@ struct Segments {
   int tokens = kFrameBlock;
 };
 
-// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light.
+// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light, four for
+// sums and for the forward's rows.
 constexpr std::int64_t kWantedBlocks = 264;
 constexpr std::int64_t kWantedLightBlocks = 396;
+constexpr std::int64_t kWantedLightestBlocks = 528;
 
 // Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
 inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
@@ -62,7 +64,7 @@ struct Plan {
   std::int64_t longest = 0;
   Segments state_cut;  // of the sweeps with a running state, and of the sums that start their segments
   Segments sum_cut_keys, sum_cut_queries;      // full attention: of the sums over all keys, all queries
-  Segments apply_cut_queries, apply_cut_keys;  // and of the rows that use them
+  Segments apply_cut_forward, apply_cut_queries, apply_cut_keys;  // and of the rows that use them
   int slots_keys = 0, slots_queries = 0;
   std::int64_t slot_floats = 0;
   std::int64_t query_rows = 0;
@@ -82,8 +84,9 @@ inline Plan make_plan(const Problem& p) {
     plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
     plan.slots_keys = plan.slots_queries = plan.state_cut.count + 1;
   } else {
-    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightBlocks, 512);
-    plan.sum_cut_queries = cut(p.q_length, blocks, kWantedLightBlocks, 512);
+    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightestBlocks, 512);
+    plan.sum_cut_queries = cut(p.q_length, blocks, kWantedLightestBlocks, 512);
+    plan.apply_cut_forward = cut(p.q_length, blocks, 2 * kWantedLightestBlocks, 512);
     plan.apply_cut_queries = cut(p.q_length, blocks, 2 * kWantedLightBlocks, 512);
     plan.apply_cut_keys = cut(p.k_length, blocks, 2 * kWantedLightBlocks, 512);
     plan.slots_keys = plan.sum_cut_keys.count == 1 ? 1 : plan.sum_cut_keys.count + 1;
