@@ -277,8 +277,7 @@ class Passes {
       return Destination{view.data, view.batch_stride, view.head_stride, static_cast<int>(view.time_stride),
                          static_cast<int>(columns)};
     };
-    const std::int64_t columns =
-        role == Role::kForward || role == Role::kValueGradient ? p_.value_dim : p_.dim;
+    const std::int64_t columns = role == Role::kForward || role == Role::kValueGradient ? p_.value_dim : p_.dim;
     WarpgroupParams w{};
     w.sweep = s;
     w.sweep.slices = narrow() ? 1 : static_cast<int>((columns + kNarrowDim - 1) / kNarrowDim);

@@ -63,7 +63,7 @@ struct Plan {
   bool scans = false;      // causal or two-sided
   std::int64_t longest = 0;
   Segments state_cut;  // of the sweeps with a running state, and of the sums that start their segments
-  Segments sum_cut_keys, sum_cut_queries;      // full attention: of the sums over all keys, all queries
+  Segments sum_cut_keys, sum_cut_queries;  // full attention: of the sums over all keys, all queries
   Segments apply_cut_forward, apply_cut_queries, apply_cut_keys;  // and of the rows that use them
   int slots_keys = 0, slots_queries = 0;
   std::int64_t slot_floats = 0;

@@ -47,8 +47,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   rows += 16 * stride;
 }
 
-// Starts the copies of the chunk at `position`; the rows' pointers move on to the next one. The columns of the slice are
-// the second half's to fetch.
+// Starts the copies of the chunk at `position`; the rows' pointers move on to the next one. The columns of the slice
+// are the second half's to fetch.
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::fetch(int stage, int position) {
   const int mine = half * 64;
@@ -93,8 +93,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 
 // Features through ReLU, those of queries divided by their denominators.
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::prepare_features(
-    std::uint32_t tile, int stage) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::prepare_features(std::uint32_t tile,
+                                                                                                 int stage) {
   const float* denominators = floats(kRawDenominators) + stage * kChunk;
   uint4 pieces[4];
 #pragma unroll
@@ -124,8 +124,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
       if (p.normalised && half == 0 && lane < 16) {
         const int row = warp * 16 + lane;
         const int at = stage * kChunk + row;
-        const std::uint32_t pair =
-            head_and_rest(floats(kRawErrors)[at] * fmaxf(floats(kRawDenominators)[at], p.eps));
+        const std::uint32_t pair = head_and_rest(floats(kRawErrors)[at] * fmaxf(floats(kRawDenominators)[at], p.eps));
         *reinterpret_cast<uint2*>(shared + kBlock + row * 128 + row % 8 * 16) = {pair, pair};
       }
     }
@@ -154,8 +153,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   }
 }
 
-// Decays of a chunk whose rows before `first` and from `last` on are outside the frame. Of its 16 rows a warp's first 16
-// lanes keep the decay and the turn as rows, the others as columns.
+// Decays of a chunk whose rows before `first` and from `last` on are outside the frame. Of its 16 rows a warp's first
+// 16 lanes keep the decay and the turn as rows, the others as columns.
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::set_powers(int first, int last) {
   const int r = warp * 16 + lane % 16;
@@ -168,7 +167,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::set_turns(int position, bool first_chunk) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::set_turns(int position,
+                                                                                          bool first_chunk) {
   const int r = warp * 16 + lane % 16;
   constexpr int kExactEvery = 16;  // in between, rotations
   if (first_chunk || position / kChunk % kExactEvery == 0) {
@@ -236,9 +236,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::load_state() {
-  const float* from = p.initial == InitialState::kZero
-                          ? nullptr
-                          : slot(p.initial == InitialState::kOfSegment ? segment : p.total_slot);
+  const float* from =
+      p.initial == InitialState::kZero ? nullptr : slot(p.initial == InitialState::kOfSegment ? segment : p.total_slot);
   for_each_state([](int, int, int, int, float& x) { x = 0.0F; });
   if (from == nullptr) return;
   for_each_state([&](int part, int f, int u, int odd, float& x) {
@@ -278,10 +277,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 #pragma unroll
     for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, s[n], s[n + 1]);
     const std::uint32_t row = warp * 16 + (lane & 15);
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(tile + kTile + row * 128 +
-                                                                                 (row & 7) * 16),
-                 "r"(head_and_rest(s[8][0] + s[8][1])), "r"(head_and_rest(s[8][2] + s[8][3]))
-                 : "memory");
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(tile + kTile + row * 128 + (row & 7) * 16),
+        "r"(head_and_rest(s[8][0] + s[8][1])), "r"(head_and_rest(s[8][2] + s[8][3]))
+        : "memory");
   }
 }
 

@@ -3,8 +3,7 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
-                                    cudaStream_t stream) {
+cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   switch (pass) {
     case WarpgroupPass::kForward: return launch_warpgroup_mode<WarpgroupPass::kForward, 1>(mode, params, stream);
     case WarpgroupPass::kQueries: return launch_warpgroup_mode<WarpgroupPass::kQueries, 1>(mode, params, stream);

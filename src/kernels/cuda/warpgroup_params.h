@@ -34,6 +34,7 @@ constexpr int kWarpgroupDim = 128;
 
 // Whether they were compiled and the current device can run them.
 bool warpgroup_available();
-cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params, cudaStream_t stream);
+cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params,
+                             cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

@@ -1,6 +1,6 @@
-// A sweep by one or two warpgroups with Hopper's asynchronous products, for bfloat16 heads of up to 64 or 128 in aligned
-// rows, ReLU and all keys present: what the general sweep decides at run time is fixed here, because instructions around the products
-// are what a sweep's time goes to.
+// A sweep by one or two warpgroups with Hopper's asynchronous products, for bfloat16 heads of up to 64 or 128 in
+// aligned rows, ReLU and all keys present: what the general sweep decides at run time is fixed here, because
+// instructions around the products are what a sweep's time goes to.
 //
 // A warp owns 16 rows of every tile: it fetches them, prepares them, uses them as its rows and writes its results over
 // them. Features and values are read by the whole warpgroup. The column beyond the values (ones or e) is a block of its
@@ -8,8 +8,8 @@
 // operand can bring head and rest too.
 //
 // Heads wider than 64: two warpgroups (kHalves = 2) take one half each of what is contracted, features where rows are
-// features, values where rows are values; every product is the sum of two of the narrow kind. A block owns 64 columns of
-// the result (a slice), which the halves add up at the end of a chunk.
+// features, values where rows are values; every product is the sum of two of the narrow kind. A block owns 64 columns
+// of the result (a slice), which the halves add up at the end of a chunk.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -79,9 +79,9 @@ __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// What a running sweep does beside its results. kDecayGradient: also the gradient of ln γ, products of each row with what the state gave it, and within the chunk
-// Σ (i − j) t_ij, for which the keys' sweep has both factors at hand. kTwoSided: one of the two sweeps of full attention
-// with a decay, and the decay's gradient where it is wanted.
+// What a running sweep does beside its results. kDecayGradient: also the gradient of ln γ, products of each row with
+// what the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand.
+// kTwoSided: one of the two sweeps of full attention with a decay, and the decay's gradient where it is wanted.
 enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kTwoSided };
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
@@ -91,8 +91,8 @@ struct WarpgroupSweep {
   using Io = __nv_bfloat16;
   static constexpr bool kForward = kPass_ == WarpgroupPass::kForward, kQueries = kPass_ == WarpgroupPass::kQueries,
                         kKeys = kPass_ == WarpgroupPass::kKeys, kValues = kPass_ == WarpgroupPass::kValues;
-  static constexpr bool kBoth = kKeys && kHalves == 1;               // dk and dv in one sweep
-  static constexpr bool kFeatureRows = kForward || kValues;          // rows of features give values, else the reverse
+  static constexpr bool kBoth = kKeys && kHalves == 1;       // dk and dv in one sweep
+  static constexpr bool kFeatureRows = kForward || kValues;  // rows of features give values, else the reverse
   static constexpr bool kRowsAreQueries = kForward || kQueries;
   static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
   static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kTwoSided;
@@ -111,7 +111,8 @@ struct WarpgroupSweep {
   static constexpr int kOwn = 2 * kStageBytes;
   static constexpr int kPrior = kOwn + (kHasOwn ? kHalves * kTile : 0);
   static constexpr int kBlock = kPrior + (kHasPrior ? kHalves * kTile : 0);
-  static constexpr int kStates = kBlock + (kUpdate ? kTile : 0);  // per half: cosine part, its extra block, sine part, …
+  static constexpr int kStates =
+      kBlock + (kUpdate ? kTile : 0);  // per half: cosine part, its extra block, sine part, …
   static constexpr int kExchange = kStates + (kInter ? kHalves * 4 * kTile : 0);  // between halves: results, sums
   static constexpr int kExchangeBytes = 4 * 128 * 16 + 128 * 8;
   static constexpr int kArrays = kExchange + (kInter && kHalves == 2 ? 2 * kExchangeBytes : 0);  // per half, as follows
@@ -121,8 +122,8 @@ struct WarpgroupSweep {
   static constexpr int kDistanceSize = 2 * kChunk + 2;
   static constexpr int kRawDenominators = kDistances + 2 * kDistanceSize * 4 + 16;  // one set per stage
   static constexpr int kRawErrors = kRawDenominators + 2 * kChunk * 4;
-  static constexpr int kRowDots = kRawErrors + 2 * kChunk * 4;   // gradient of the queries: dout·out, this half's part
-  static constexpr int kRowFactors = kRowDots + kChunk * 4;      // second of two sides: scales the first one's result
+  static constexpr int kRowDots = kRawErrors + 2 * kChunk * 4;  // gradient of the queries: dout·out, this half's part
+  static constexpr int kRowFactors = kRowDots + kChunk * 4;     // second of two sides: scales the first one's result
   static constexpr int kArrayBytes = kRowFactors + kChunk * 4;
   static constexpr int kSharedBytes = kArrays + kHalves * kArrayBytes;
   static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kArrayBytes % 16 == 0 && kSharedBytes <= 232448);
@@ -154,7 +155,9 @@ struct WarpgroupSweep {
   __device__ __forceinline__ std::uint32_t x_tile(int stage) const {
     return base + stage * kStageBytes + half * kHalfBytes;
   }
-  __device__ __forceinline__ std::uint32_t contracted_tile(int stage) const { return x_tile(stage) + kRowTiles * kTile; }
+  __device__ __forceinline__ std::uint32_t contracted_tile(int stage) const {
+    return x_tile(stage) + kRowTiles * kTile;
+  }
   __device__ __forceinline__ std::uint32_t slice_tile(int stage) const {
     return base + stage * kStageBytes + kHalves * kHalfBytes;
   }
@@ -261,8 +264,8 @@ struct WarpgroupSweep {
   template <int kTiles>
   __device__ __forceinline__ void value_rows_product(int stage, std::uint32_t x_tile, const A (&other)[4],
                                                      float (&out)[kTiles][4]);
-  __device__ __forceinline__ void feature_rows_product(int stage, std::uint32_t x_tile, std::uint32_t own,
-                                                       int position, const float (&error)[2], const float (&scale)[2],
+  __device__ __forceinline__ void feature_rows_product(int stage, std::uint32_t x_tile, std::uint32_t own, int position,
+                                                       const float (&error)[2], const float (&scale)[2],
                                                        A (&weights)[4], float (&out)[8][4]);
   __device__ __forceinline__ void count_between_chunks(std::uint32_t own, int position, const float (&scale)[2],
                                                        const float (&out)[8][4]);

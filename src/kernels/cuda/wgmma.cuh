@@ -15,66 +15,13 @@ __host__ __device__ constexpr int swizzled_offset(int rows, int row, int column)
   return (column / 64 * rows + row) * 64 + (((column / 8) % 8) ^ (row % 8)) * 8 + column % 8;
 }
 
-constexpr int kBlockColumns = 64;
-
-// Fragments of swizzled tiles for mma.sync, whose lanes' share is that of the asynchronous products too. `rows` is the
-// tile's number of rows; m, n, k are multiples of 8 or 16, so that a row's permutation depends on the lane alone.
+// Accumulators and fragments have the lanes' share of mma.sync, for 16 rows of each of the four warps.
 struct WarpgroupEngine : Bf16Engine {
-  static __device__ __forceinline__ Tile at(Tile tile, int rows, int row, int column) {
-    return tile + 2 * swizzled_offset(rows, row, column);
-  }
-  static __device__ __forceinline__ A load_a(Tile tile, int rows, int m, int k, int lane) {
-    A a;
-    load4(a.r, at(tile, rows, m + (lane & 15), k + (lane >> 4) * 8));
-    return a;
-  }
-  static __device__ __forceinline__ A load_a_transposed(Tile tile, int rows, int m, int k, int lane) {
-    A a;
-    load4_transposed(a.r, at(tile, rows, k + (lane & 7) + (lane >> 4) * 8, m + ((lane >> 3) & 1) * 8));
-    return a;
-  }
-  static __device__ __forceinline__ void load_b(B& b0, B& b1, Tile tile, int rows, int n, int k, int lane) {
-    std::uint32_t r[4];
-    load4(r, at(tile, rows, n + (lane & 7) + (lane >> 4) * 8, k + ((lane >> 3) & 1) * 8));
-    b0 = {{r[0], r[1]}};
-    b1 = {{r[2], r[3]}};
-  }
-  static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int rows, int n, int k, int lane) {
-    std::uint32_t r[4];
-    load4_transposed(r, at(tile, rows, k + (lane & 15), n + (lane >> 4) * 8));
-    b0 = {{r[0], r[1]}};
-    b1 = {{r[2], r[3]}};
-  }
-  // B whose columns 0 and 1 are `first[k]` and `second[k]`, columns 2 and 3 what bfloat16 dropped of them.
-  static __device__ __forceinline__ B columns_b(const float* first, const float* second, int k, int lane) {
-    const int g = lane >> 2, t = lane & 3;
-    if (g > 3) return {{0U, 0U}};
-    const float* column = ((g & 1) == 0 ? first : second) + k + 2 * t;
-    B b;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const float2 x = *reinterpret_cast<const float2*>(column + 8 * i);
-      std::uint32_t r = pack_bf16(x.x, x.y);
-      if (g > 1) r = pack_bf16(x.x - low_of(r), x.y - high_of(r));
-      b.r[i] = r;
-    }
-    return b;
-  }
-  static __device__ __forceinline__ A relu(const A& a) {
-    A m;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const __nv_bfloat162 x =
-          __hmax2(reinterpret_cast<const __nv_bfloat162&>(a.r[i]), __nv_bfloat162(0.0F, 0.0F));
-      m.r[i] = reinterpret_cast<const std::uint32_t&>(x);
-    }
-    return m;
-  }
-  // Four 8 x 8 matrices from accumulator layout: rows m and m + 8, columns n and n + 8.
-  static __device__ __forceinline__ void store_16x16(Tile tile, int rows, int m, int n, int lane, const float (&left)[4],
-                                                     const float (&right)[4]) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
-                     at(tile, rows, m + (lane & 15), n + (lane >> 4) * 8)),
+  // Four 8 x 8 matrices from accumulator layout into a tile of `rows` rows: rows m and m + 8, columns n and n + 8.
+  static __device__ __forceinline__ void store_16x16(Tile tile, int rows, int m, int n, int lane,
+                                                     const float (&left)[4], const float (&right)[4]) {
+    const Tile at = tile + 2 * swizzled_offset(rows, m + (lane & 15), n + (lane >> 4) * 8);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(at),
                  "r"(pack_bf16(left[0], left[1])), "r"(pack_bf16(left[2], left[3])), "r"(pack_bf16(right[0], right[1])),
                  "r"(pack_bf16(right[2], right[3]))
                  : "memory");
@@ -123,15 +70,15 @@ __device__ __forceinline__ std::uint64_t step_along_rows(std::uint64_t tile, int
   return tile + static_cast<std::uint64_t>((step * 16 * 128) >> 4);
 }
 
-#define COSFORMER_WGMMA_D64                                                                                          \
-  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"  \
+#define COSFORMER_WGMMA_D64                                                                                         \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
   "%30,%31}"
-#define COSFORMER_WGMMA_D72                                                                                          \
-  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,"  \
+#define COSFORMER_WGMMA_D72                                                                                         \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
   "%30,%31,%32,%33,%34,%35}"
 #define COSFORMER_WGMMA_TILE(n) "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])
-#define COSFORMER_WGMMA_TILES                                                                            \
-  COSFORMER_WGMMA_TILE(0), COSFORMER_WGMMA_TILE(1), COSFORMER_WGMMA_TILE(2), COSFORMER_WGMMA_TILE(3),    \
+#define COSFORMER_WGMMA_TILES                                                                         \
+  COSFORMER_WGMMA_TILE(0), COSFORMER_WGMMA_TILE(1), COSFORMER_WGMMA_TILE(2), COSFORMER_WGMMA_TILE(3), \
       COSFORMER_WGMMA_TILE(4), COSFORMER_WGMMA_TILE(5), COSFORMER_WGMMA_TILE(6), COSFORMER_WGMMA_TILE(7)
 
 // c = or += A·B over a depth of 16, 64 rows by eight columns for each tile of c. kRows: B's depth runs along its tile's

@@ -320,8 +320,8 @@ void bench_shape(const Shape& s, double rate) {
       "\"fwd_bwd_copy_fraction\": %.3f, \"workspace_fraction\": %.4f, \"error_out\": %s, \"error_dq\": %s, "
       "\"error_dk\": %s, \"error_dv\": %s}\n",
       s.name, fwd, bwd, both, 4 * tensors / rate / fwd, 12 * tensors / rate / both,
-      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes()) + key_sums.bytes()) / (8 * tensors), e_out.text().c_str(),
-      e_dq.text().c_str(), e_dk.text().c_str(), e_dv.text().c_str());
+      static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes()) + key_sums.bytes()) / (8 * tensors),
+      e_out.text().c_str(), e_dq.text().c_str(), e_dk.text().c_str(), e_dv.text().c_str());
   std::fflush(stdout);
 }
 
