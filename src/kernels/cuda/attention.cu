@@ -201,6 +201,7 @@ class Passes {
     s.sequences = p_.sequences;
     s.heads = static_cast<int>(p_.heads);
     s.segments = 1;
+    s.slot_step = 1;
     s.q_length = static_cast<int>(p_.q_length);
     s.k_length = static_cast<int>(p_.k_length);
     s.cu_seqlens_q = p_.cu_seqlens_q;
@@ -243,10 +244,18 @@ class Passes {
     return s;
   }
 
+  // The sums that start the segments of a running sweep.
+  void cut_finer(SweepParams& s) const {
+    s.slot_step = plan_.sums_per_segment;
+    s.segments *= s.slot_step;
+    s.segment_tokens /= s.slot_step;
+  }
+
   void use_slots(SweepParams& s, float* slots, int count) const {
     s.states = slots;
     s.slots = count;
     s.total_slot = count - 1;
+    s.slot_step = plan_.sums_per_segment;
     const bool carried = s.states == key_slots_ ? p_.state_kv_in != nullptr : g_->d_state_kv_out != nullptr;
     s.initial = s.segments > 1 || carried ? InitialState::kOfSegment : InitialState::kZero;
   }
@@ -301,6 +310,7 @@ class Passes {
   // The state of the keys before each segment of a running sweep.
   void prefix_of_keys(bool reversed) {
     SweepParams s = running(Role::kForward, reversed);
+    cut_finer(s);
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
     if (s.segments > 1) sum_segments(Role::kForward, s);
@@ -310,6 +320,7 @@ class Passes {
 
   void prefix_of_queries(bool reversed) {
     SweepParams s = running(Role::kValueGradient, reversed);
+    cut_finer(s);
     s.states = query_slots_;
     s.slots = plan_.slots_queries;
     if (s.segments > 1) sum_segments(Role::kValueGradient, s);

@@ -62,7 +62,8 @@ struct Plan {
   bool two_sided = false;  // full attention with a decay: a scan from each side
   bool scans = false;      // causal or two-sided
   std::int64_t longest = 0;
-  Segments state_cut;  // of the sweeps with a running state, and of the sums that start their segments
+  Segments state_cut;                      // of the sweeps with a running state
+  int sums_per_segment = 1;                // and how much finer the sums are cut that start their segments
   Segments sum_cut_keys, sum_cut_queries;  // full attention: of the sums over all keys, all queries
   Segments apply_cut_forward, apply_cut_queries, apply_cut_keys;  // and of the rows that use them
   int slots_keys = 0, slots_queries = 0;
@@ -82,7 +83,8 @@ inline Plan make_plan(const Problem& p) {
   const std::int64_t blocks = heads * std::min(value_slices(p.dim, p.value_dim), value_slices(p.value_dim, p.dim));
   if (plan.scans) {
     plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
-    plan.slots_keys = plan.slots_queries = plan.state_cut.count + 1;
+    if (plan.state_cut.count > 1 && plan.state_cut.tokens % (2 * kFrameBlock) == 0) plan.sums_per_segment = 2;
+    plan.slots_keys = plan.slots_queries = plan.state_cut.count * plan.sums_per_segment + 1;
   } else {
     plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightestBlocks, 512);
     plan.sum_cut_queries = cut(p.q_length, blocks, kWantedLightestBlocks, 512);

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
     float sum_c[kBatch], sum_s[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const bool sums = base + i + 1 < p.segments || (params.total && base + i < p.segments);
+      const bool sums = base + i + p.slot_step < p.segments || (params.total && base + i < p.segments);
       sum_c[i] = sums ? slot[i * 2 * pairs + at.cosine] : 0.0F;
       sum_s[i] = sums ? slot[i * 2 * pairs + at.sine] : 0.0F;
     }

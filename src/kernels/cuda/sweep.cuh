@@ -229,7 +229,7 @@ struct Sweep {
   __device__ __forceinline__ void load_state() {
     float* base = p.initial == InitialState::kZero
                       ? nullptr
-                      : slot(p.initial == InitialState::kOfSegment ? segment : p.total_slot);
+                      : slot(p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
     for_each_state([](int, int, int, float& x) { x = 0.0F; });
     if constexpr (kCompensated) {
 #pragma unroll

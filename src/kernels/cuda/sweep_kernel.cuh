@@ -130,7 +130,8 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
 template <class Config>
 __device__ __forceinline__ void Sweep<Config>::run() {
   locate();
-  if (!C::kInter && p.frame == Frame::kBoth && segment + 1 == p.segments) return;  // nothing starts after the last one
+  if (!C::kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments)
+    return;  // nothing starts after them
   const int segment_begin = segment * p.segment_tokens;
   int position = max(segment_begin, lead / kChunk * kChunk);
   int end = min(segment_begin + p.segment_tokens, padded);

@@ -77,6 +77,7 @@ struct SweepParams {
   // horizon comes from a difference.
   float* states;
   int slots, dim, value_dim;
+  int slot_step;           // slots from one segment of the running sweep to the next: their sums are cut finer
   int total_slot;          // what InitialState::kTotal reads and StoreState::kFinal writes
   double* decay_gradient;  // one number per block; null: not wanted
 };

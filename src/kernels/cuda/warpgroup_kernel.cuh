@@ -58,7 +58,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::run() {
   locate();
-  if (!kInter && p.frame == Frame::kBoth && segment + 1 == p.segments) return;  // nothing starts after the last one
+  if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
   const int segment_begin = segment * p.segment_tokens;
   int position = max(segment_begin, lead / kChunk * kChunk);
   int end = min(segment_begin + p.segment_tokens, padded);

@@ -236,8 +236,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::load_state() {
-  const float* from =
-      p.initial == InitialState::kZero ? nullptr : slot(p.initial == InitialState::kOfSegment ? segment : p.total_slot);
+  const float* from = p.initial == InitialState::kZero
+                          ? nullptr
+                          : slot(p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
   for_each_state([](int, int, int, int, float& x) { x = 0.0F; });
   if (from == nullptr) return;
   for_each_state([&](int part, int f, int u, int odd, float& x) {
