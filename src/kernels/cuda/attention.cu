@@ -46,8 +46,8 @@ bool suits_warpgroup(const Problem& p, const Gradients* g) {
     return aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, p.dtype);
   };
   const bool forward = p.dtype == DType::kBFloat16 && p.dim <= kWarpgroupDim && p.value_dim <= kWarpgroupDim &&
-                       p.feature_map == FeatureMap::kRelu && p.key_mask == nullptr && fits(p.q, p.dim) &&
-                       fits(p.k, p.dim) && fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
+                       p.feature_map == FeatureMap::kRelu && fits(p.q, p.dim) && fits(p.k, p.dim) &&
+                       fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
   const bool backward = g == nullptr || (fits(g->dout, p.value_dim) && fits(g->dq, p.dim) && fits(g->dk, p.dim) &&
                                          fits(g->dv, p.value_dim));
   return forward && backward && warpgroup_available();

@@ -4,8 +4,9 @@ namespace cosformer::kernels::cuda {
 
 #ifdef COSFORMER_WARPGROUP_KERNELS
 
-cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
-cudaError_t launch_wide_warpgroups(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
+// Each compiled by itself.
+using Launch = cudaError_t(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
+Launch launch_narrow_warpgroup, launch_narrow_warpgroup_masked, launch_wide_warpgroups, launch_wide_warpgroups_masked;
 
 bool warpgroup_available() {
   int device = 0, major = 0, minor = 0;
@@ -17,8 +18,10 @@ bool warpgroup_available() {
 
 cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params,
                              cudaStream_t stream) {
-  return narrow ? launch_narrow_warpgroup(pass, mode, params, stream)
-                : launch_wide_warpgroups(pass, mode, params, stream);
+  const bool masked = params.sweep.key_mask != nullptr;
+  Launch* const launch = narrow ? (masked ? launch_narrow_warpgroup_masked : launch_narrow_warpgroup)
+                                : (masked ? launch_wide_warpgroups_masked : launch_wide_warpgroups);
+  return launch(pass, mode, params, stream);
 }
 
 #else

@@ -5,8 +5,9 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::compute(int stage, int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::compute(int stage,
+                                                                                                 int position) {
   const std::uint32_t x = x_tile(stage);
   float error[2] = {1.0F, 1.0F}, scale[2] = {1.0F, 1.0F};
   A weights[4] = {};
@@ -55,8 +56,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::run() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::run() {
   locate();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
   const int segment_begin = segment * p.segment_tokens;
@@ -151,12 +152,12 @@ cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t 
   return cudaGetLastError();
 }
 
-template <WarpgroupPass kPass, int kHalves>
+template <WarpgroupPass kPass, int kHalves, bool kMasked>
 cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   constexpr bool kSums =
       kPass == WarpgroupPass::kForward || kPass == (kHalves == 1 ? WarpgroupPass::kKeys : WarpgroupPass::kValues);
   const auto launch = [&]<Mode kMode, WarpgroupExtra kExtra>() {
-    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra>>(params, stream);
+    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra, kMasked>>(params, stream);
   };
   const SweepParams& p = params.sweep;
   switch (mode) {

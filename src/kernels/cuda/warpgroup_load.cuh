@@ -5,8 +5,8 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::start_rows(int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::start_rows(int position) {
   const std::int64_t q_begin = extent.q_begin, k_begin = extent.k_begin;
   const int mine = half * 64, column = slice * 64;
   if constexpr (kInter) {
@@ -30,9 +30,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::fetch_tile(
-    std::uint32_t tile, const Io*& rows, const TileSource& source, int first_column, int length, int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::fetch_tile(
+    std::uint32_t tile, const Io*& rows, const TileSource& source, int first_column, int length, unsigned seen,
+    int position) {
   const int sign = reversed ? -4 : 4;
   const std::int64_t stride = static_cast<std::int64_t>(source.time_stride) * sign;
   int token = token_at(position + fetch_row);
@@ -40,33 +41,55 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   const Io* from = rows;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    copy_async<16>(piece_at(tile, i), from, inside && has(token, length));
+    copy_async<16>(piece_at(tile, i), from, inside && has(token, length) && (!kMasked || (seen >> i & 1U) != 0));
     from += stride;
     token += sign;
   }
   rows += 16 * stride;
 }
 
+// Which of this thread's keys are present, a bit for each row. An absent key is fetched as zeros: its features are
+// zero, and so is all that follows from them.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ unsigned WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::present_keys(
+    int position) const {
+  if constexpr (!kMasked) return 15U;
+  const int sign = reversed ? -4 : 4;
+  const int token = token_at(position + fetch_row);
+  const bool* mask = p.key_mask + extent.batch * p.mask_batch_stride;
+  bool seen[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int key = token + i * sign;
+    seen[i] = has(key, extent.k_length) && mask[(extent.k_begin + key) * p.mask_time_stride];
+  }
+  return (seen[0] ? 1U : 0U) | (seen[1] ? 2U : 0U) | (seen[2] ? 4U : 0U) | (seen[3] ? 8U : 0U);
+}
+
 // Starts the copies of the chunk at `position`; the rows' pointers move on to the next one. The columns of the slice
 // are the second half's to fetch.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::fetch(int stage, int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::fetch(int stage,
+                                                                                               int position) {
+  const unsigned keys = present_keys(position);
+  const unsigned rows = kRowsAreQueries ? 15U : keys, columns = kRowsAreQueries ? keys : 15U;
   const int mine = half * 64;
   if constexpr (kInter) {
     fetch_tile(x_tile(stage), x_rows, kForward ? w.q : (kQueries ? w.dout : (kKeys ? w.v : w.k)), mine, row_length,
-               position);
-    if constexpr (kBoth) fetch_tile(x_tile(stage) + kTile, x2_rows, w.k, 0, row_length, position);
+               rows, position);
+    if constexpr (kBoth) fetch_tile(x_tile(stage) + kTile, x2_rows, w.k, 0, row_length, rows, position);
     if constexpr (kHasPrior) {
-      if (p.normalised) fetch_tile(prior_tile(), prior_rows, w.out, mine, row_length, position);
+      if (p.normalised) fetch_tile(prior_tile(), prior_rows, w.out, mine, row_length, rows, position);
     }
   }
   if constexpr (kUpdate) {
     const TileSource& features = kRowsAreQueries ? w.k : w.q;
     const TileSource& values = kRowsAreQueries ? w.v : w.dout;
-    fetch_tile(contracted_tile(stage), contracted_rows, kFeatureRows ? features : values, mine, column_length,
+    fetch_tile(contracted_tile(stage), contracted_rows, kFeatureRows ? features : values, mine, column_length, columns,
                position);
     if (half == kHalves - 1) {
-      fetch_tile(slice_tile(stage), slice_rows, kFeatureRows ? values : features, slice * 64, column_length, position);
+      fetch_tile(slice_tile(stage), slice_rows, kFeatureRows ? values : features, slice * 64, column_length, columns,
+                 position);
     }
   }
   if constexpr (kHasPrior || (!kRowsAreQueries && kUpdate)) {
@@ -85,16 +108,18 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   commit_copies();
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::fetch_own(int position) {
-  if constexpr (kHasOwn) fetch_tile(own_tile(), own_rows, kQueries ? w.q : w.k, slice * 64, row_length, position);
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::fetch_own(int position) {
+  if constexpr (kHasOwn)
+    fetch_tile(own_tile(), own_rows, kQueries ? w.q : w.k, slice * 64, row_length,
+               kQueries ? 15U : present_keys(position), position);
   commit_copies();
 }
 
 // Features through ReLU, those of queries divided by their denominators.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::prepare_features(std::uint32_t tile,
-                                                                                                 int stage) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::prepare_features(
+    std::uint32_t tile, int stage) {
   const float* denominators = floats(kRawDenominators) + stage * kChunk;
   uint4 pieces[4];
 #pragma unroll
@@ -115,8 +140,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Features, the extra block of the values, and the rows' dout·out: each warp its own 16 rows.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::prepare(int stage, int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::prepare(int stage,
+                                                                                                 int position) {
   __syncwarp();  // what other lanes copied
   if constexpr (kUpdate) {
     if (kFeatureRows || half == kHalves - 1) prepare_features(feature_tile(stage), stage);
@@ -155,8 +181,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 
 // Decays of a chunk whose rows before `first` and from `last` on are outside the frame. Of its 16 rows a warp's first
 // 16 lanes keep the decay and the turn as rows, the others as columns.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::set_powers(int first, int last) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::set_powers(int first,
+                                                                                                    int last) {
   const int r = warp * 16 + lane % 16;
   if (lane >= 16) {
     power = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
@@ -166,9 +193,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   chunk_decay = decay_of(log_decay, last - first);
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::set_turns(int position,
-                                                                                          bool first_chunk) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::set_turns(int position,
+                                                                                                   bool first_chunk) {
   const int r = warp * 16 + lane % 16;
   constexpr int kExactEvery = 16;  // in between, rotations
   if (first_chunk || position / kChunk % kExactEvery == 0) {
@@ -190,8 +217,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 
 // cos(θΔ)γ^Δ by distance, zero where a row does not see the column: entry kChunk − Δ, and once more shifted by one, so
 // that pairs are aligned in one of them.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::build_distances() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::build_distances() {
   float* table = floats(kDistances);
   for (int i = threadIdx.x % 128; i < kDistanceSize; i += 128) {
     const int distance = kChunk - i;
@@ -201,8 +228,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::clear_blocks() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::clear_blocks() {
   const uint4 zero = {0, 0, 0, 0};
   for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) {
     if (kUpdate && half == 0) store_shared_16(base + kBlock + i, zero);
@@ -220,9 +247,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // visit(part, feature, value or −1 for the extra column, number)
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 template <class Visit>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::for_each_state(Visit visit) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::for_each_state(Visit visit) {
 #pragma unroll
   for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -234,8 +261,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
       }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::load_state() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::load_state() {
   const float* from = p.initial == InitialState::kZero
                           ? nullptr
                           : slot(p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
@@ -251,8 +278,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
   });
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::store_state(int index) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::store_state(int index) {
   float* to = slot(index);
 #pragma unroll
   for (int part = 0; part < 2; ++part)
@@ -269,8 +296,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Puts the state where the matrix unit can read it as an operand.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::publish_state() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::publish_state() {
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
     const std::uint32_t tile = state_tile(part);

@@ -5,9 +5,9 @@ namespace cosformer::kernels::cuda {
 
 cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   switch (pass) {
-    case WarpgroupPass::kForward: return launch_warpgroup_mode<WarpgroupPass::kForward, 1>(mode, params, stream);
-    case WarpgroupPass::kQueries: return launch_warpgroup_mode<WarpgroupPass::kQueries, 1>(mode, params, stream);
-    case WarpgroupPass::kKeys: return launch_warpgroup_mode<WarpgroupPass::kKeys, 1>(mode, params, stream);
+    case WarpgroupPass::kForward: return launch_warpgroup_mode<WarpgroupPass::kForward, 1, false>(mode, params, stream);
+    case WarpgroupPass::kQueries: return launch_warpgroup_mode<WarpgroupPass::kQueries, 1, false>(mode, params, stream);
+    case WarpgroupPass::kKeys: return launch_warpgroup_mode<WarpgroupPass::kKeys, 1, false>(mode, params, stream);
     case WarpgroupPass::kValues: break;  // comes with the keys
   }
   return cudaErrorInvalidValue;

@@ -15,10 +15,9 @@ __device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, floa
 
 // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
 // divides by their size, so that the second can undo it.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::forward_scale(int position,
-                                                                                              const float (&sums)[2],
-                                                                                              float (&scale)[2]) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::forward_scale(
+    int position, const float (&sums)[2], float (&scale)[2]) {
   float first[2] = {};
   if (kTwoSided && p.pass == SweepPass::kSecondOfTwo && p.normalised) {
 #pragma unroll
@@ -52,9 +51,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Results of this warp's rows, through its rows of `tile` for whole sectors; `own`: only where it is positive.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::write_rows(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::write_rows(
     std::uint32_t tile, std::uint32_t own, const Destination& to, std::int64_t begin, int position,
     const float (&scale)[2], float (&out)[kTiles][4]) {
   int token = token_at(position + fetch_row);
@@ -115,11 +114,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Halves: gives the other half of the columns away and adds what the other warpgroup has for one's own; sums of both.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::exchange(const float (&out)[kTiles][4],
-                                                                                         float (&mine)[4][4],
-                                                                                         float (&sums)[2]) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::exchange(
+    const float (&out)[kTiles][4], float (&mine)[4][4], float (&sums)[2]) {
   const int thread = warp * 32 + lane;
   const auto at = [&](int from) { return shared + kExchange + from * kExchangeBytes; };
   float4* give = reinterpret_cast<float4*>(at(half)) + thread;
@@ -154,8 +152,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // As write_rows, for the 32 columns of a half, through the first half of the rows of x.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::write_half(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::write_half(
     int stage, const Destination& to, std::int64_t begin, int position, const float (&scale)[2], float (&mine)[4][4]) {
   if constexpr (kRowsAreQueries) {
 #pragma unroll
@@ -191,10 +189,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // e = −dout·out and 1/s of the lane's two rows; 0 where the denominator was clamped.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::query_errors(int stage, int position,
-                                                                                             float (&error)[2],
-                                                                                             float (&scale)[2]) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::query_errors(
+    int stage, int position, float (&error)[2], float (&scale)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     error[i] = 0.0F;
@@ -217,9 +214,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // From accumulators to memory.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::finish_rows(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::finish_rows(
     int stage, std::uint32_t tile, std::uint32_t own, const Destination& to, int position, float (&scale)[2],
     float (&out)[kTiles][4]) {
   const std::int64_t begin = kRowsAreQueries ? extent.q_begin : extent.k_begin;

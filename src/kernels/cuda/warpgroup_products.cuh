@@ -5,9 +5,10 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::load_rows(A (&x)[4], std::uint32_t tile,
-                                                                                          bool relu) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::load_rows(A (&x)[4],
+                                                                                                   std::uint32_t tile,
+                                                                                                   bool relu) {
   const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
   const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
 #pragma unroll
@@ -21,9 +22,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Scores times the table, as operands of the product with the columns.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::weigh(float (&scores)[8][4],
-                                                                                      A (&weights)[4]) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::weigh(float (&scores)[8][4],
+                                                                                               A (&weights)[4]) {
   const float* distances = floats(kDistances) + (g % 2 == 0 ? 0 : kDistanceSize - 1) + kChunk - warp * 16 - g + 2 * t;
   float2 weight = load_pair(distances - 8);
 #pragma unroll
@@ -36,8 +37,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // The chunk's own sum: features along the rows of the accumulators.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::update(int stage) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::update(int stage) {
   if (p.log_decay != nullptr) {
 #pragma unroll
     for (int part = 0; part < 2; ++part)
@@ -90,8 +91,8 @@ __device__ __forceinline__ void scale_rows(WarpgroupEngine::A (&to)[4], const Wa
 }
 
 // The decay's gradient from pairs of different chunks: rows of φ(own) times what the state gave them.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::count_between_chunks(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::count_between_chunks(
     std::uint32_t own, int position, const float (&scale)[2], const float (&out)[8][4]) {
   float dot[2] = {};
 #pragma unroll
@@ -109,8 +110,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // And from pairs within the chunk: distance times score times the other product's weighted score.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::count_within_chunk(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::count_within_chunk(
     const float (&scores)[8][4], const A (&other)[4]) {
   float sum = 0.0F;
 #pragma unroll
@@ -126,9 +127,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Rows of features against the state and the chunk: out = φ(x)·state + weights·[values, extra].
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::value_rows_product(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::value_rows_product(
     int stage, std::uint32_t x_tile, const A (&other)[4], float (&out)[kTiles][4]) {
   A x[4], cosine[4], sine[4], weights[4];
   float scores[8][4];
@@ -170,8 +171,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::
 }
 
 // Rows of values against the transposed state: out = [x, error]·stateᵀ + weights·features.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra>::feature_rows_product(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::feature_rows_product(
     int stage, std::uint32_t x_tile, std::uint32_t own, int position, const float (&error)[2], const float (&scale)[2],
     A (&weights)[4], float (&out)[8][4]) {
   A x[4], cosine[4], sine[4];

@@ -1,5 +1,5 @@
 // A sweep by one or two warpgroups with Hopper's asynchronous products, for bfloat16 heads of up to 64 or 128 in
-// aligned rows, ReLU and all keys present: what the general sweep decides at run time is fixed here, because
+// aligned rows, and ReLU: what the general sweep decides at run time is fixed here, because
 // instructions around the products are what a sweep's time goes to.
 //
 // A warp owns 16 rows of every tile: it fetches them, prepares them, uses them as its rows and writes its results over
@@ -84,7 +84,7 @@ __device__ __forceinline__ void commit_copies() {
 // kTwoSided: one of the two sweeps of full attention with a decay, and the decay's gradient where it is wanted.
 enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kTwoSided };
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 struct WarpgroupSweep {
   using E = WarpgroupEngine;
   using A = E::A;
@@ -242,7 +242,8 @@ struct WarpgroupSweep {
   // Fetching, preparing, angles.
   __device__ __forceinline__ void start_rows(int position);
   __device__ __forceinline__ void fetch_tile(std::uint32_t tile, const Io*& rows, const TileSource& source,
-                                             int first_column, int length, int position);
+                                             int first_column, int length, unsigned seen, int position);
+  __device__ __forceinline__ unsigned present_keys(int position) const;
   __device__ __forceinline__ void prepare_features(std::uint32_t tile, int stage);
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void fetch_own(int position);

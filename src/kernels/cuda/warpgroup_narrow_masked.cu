@@ -1,0 +1,17 @@
+// Heads of up to 64: one warpgroup, a key mask.
+#include "kernels/cuda/warpgroup_kernel.cuh"
+
+namespace cosformer::kernels::cuda {
+
+cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
+                                           cudaStream_t stream) {
+  switch (pass) {
+    case WarpgroupPass::kForward: return launch_warpgroup_mode<WarpgroupPass::kForward, 1, true>(mode, params, stream);
+    case WarpgroupPass::kQueries: return launch_warpgroup_mode<WarpgroupPass::kQueries, 1, true>(mode, params, stream);
+    case WarpgroupPass::kKeys: return launch_warpgroup_mode<WarpgroupPass::kKeys, 1, true>(mode, params, stream);
+    case WarpgroupPass::kValues: break;  // comes with the keys
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace cosformer::kernels::cuda
