@@ -87,7 +87,7 @@ class Passes {
   void forward() {
     if (!plan_.scans) {
       sum_keys();
-      apply(Role::kForward, plan_.apply_cut_forward, key_slots_, plan_.slots_keys);
+      apply(Role::kForward, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
       if (p_.key_sums != nullptr && p_.key_sums != key_slots_) keep_key_sums();
       return;
     }

@@ -26,11 +26,9 @@ struct Segments {
   int tokens = kFrameBlock;
 };
 
-// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light, four for
-// sums and for the forward's rows.
+// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light.
 constexpr std::int64_t kWantedBlocks = 264;
 constexpr std::int64_t kWantedLightBlocks = 396;
-constexpr std::int64_t kWantedLightestBlocks = 528;
 
 // Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
 inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
@@ -62,10 +60,10 @@ struct Plan {
   bool two_sided = false;  // full attention with a decay: a scan from each side
   bool scans = false;      // causal or two-sided
   std::int64_t longest = 0;
-  Segments state_cut;                      // of the sweeps with a running state
-  int sums_per_segment = 1;                // and how much finer the sums are cut that start their segments
-  Segments sum_cut_keys, sum_cut_queries;  // full attention: of the sums over all keys, all queries
-  Segments apply_cut_forward, apply_cut_queries, apply_cut_keys;  // and of the rows that use them
+  Segments state_cut;                          // of the sweeps with a running state
+  int sums_per_segment = 1;                    // and how much finer the sums are cut that start their segments
+  Segments sum_cut_keys, sum_cut_queries;      // full attention: of the sums over all keys, all queries
+  Segments apply_cut_queries, apply_cut_keys;  // and of the rows that use them
   int slots_keys = 0, slots_queries = 0;
   std::int64_t slot_floats = 0;
   std::int64_t query_rows = 0;
@@ -83,12 +81,14 @@ inline Plan make_plan(const Problem& p) {
   const std::int64_t blocks = heads * std::min(value_slices(p.dim, p.value_dim), value_slices(p.value_dim, p.dim));
   if (plan.scans) {
     plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
-    if (plan.state_cut.count > 1 && plan.state_cut.tokens % (2 * kFrameBlock) == 0) plan.sums_per_segment = 2;
+    const bool fits_finer = 2 * (plan.state_cut.count - 1) * blocks <= kWantedLightBlocks;  // in one round
+    if (plan.state_cut.count > 1 && fits_finer && plan.state_cut.tokens % (2 * kFrameBlock) == 0) {
+      plan.sums_per_segment = 2;
+    }
     plan.slots_keys = plan.slots_queries = plan.state_cut.count * plan.sums_per_segment + 1;
   } else {
-    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightestBlocks, 512);
-    plan.sum_cut_queries = cut(p.q_length, blocks, kWantedLightestBlocks, 512);
-    plan.apply_cut_forward = cut(p.q_length, blocks, 2 * kWantedLightestBlocks, 512);
+    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightBlocks, 512);
+    plan.sum_cut_queries = cut(p.q_length, blocks, kWantedLightBlocks, 512);
     plan.apply_cut_queries = cut(p.q_length, blocks, 2 * kWantedLightBlocks, 512);
     plan.apply_cut_keys = cut(p.k_length, blocks, 2 * kWantedLightBlocks, 512);
     plan.slots_keys = plan.sum_cut_keys.count == 1 ? 1 : plan.sum_cut_keys.count + 1;

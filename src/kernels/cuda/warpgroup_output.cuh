@@ -73,8 +73,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       }
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {  // the next chunk's, so that they will be near
-      if (piece == 0 && has(token + (16 + i) * sign, row_length)) {
+    for (int i = 0; i < 4; ++i) {  // the next chunk's, so that they will be near; gradients have no registers for it
+      if (kForward && piece == 0 && has(token + (16 + i) * sign, row_length)) {
         asm volatile("prefetch.global.L2 [%0];" ::"l"(row + (16 + i) * stride));
       }
     }

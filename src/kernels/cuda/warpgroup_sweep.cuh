@@ -100,7 +100,7 @@ struct WarpgroupSweep {
   static constexpr bool kHasOwn = kInter && (kQueries || (kKeys && !kBoth));
   static constexpr bool kHasPrior = kInter && kQueries;
   static constexpr int kChunk = 64, kThreads = 128 * kHalves;
-  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kIntra ? 2 : (!kInter || kForward ? 4 : 3));
+  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kIntra ? 2 : 3);
 
   // Shared memory. A stage holds for each half the rows (x, and for keys k beside v) and the columns that it contracts,
   // then the columns of the slice.
