@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
@@ -72,6 +73,15 @@ std::string arguments_of(const TrainCase& c, const TrainEffort& e) {
   return text.str();
 }
 
+std::string last_line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
 class Rounds {
  public:
   Rounds(const TrainEffort& effort, const TrainPeersOptions& options)
@@ -94,9 +104,13 @@ class Rounds {
                 std::to_string(static_cast<long long>(0.8 * available_memory())) + arguments_of(c, effort_);
     }
     json result;
-    const bool ended_well = run_json_lines(command, [&](json line) { result = std::move(line); });
+    const std::string errors = folder_.file("errors.txt");
+    const bool ended_well =
+        run_json_lines("{ " + command + "; } 2> " + shell_quoted(errors), [&](json line) { result = std::move(line); });
     if (result.is_null()) {
-      result = {{"bench", "train"}, {"skipped", ended_well ? "said nothing" : "ended without a result (see above)"}};
+      const std::string last = last_line_of(errors);
+      if (!last.empty()) std::fprintf(stderr, "%s: %s\n", who.name.c_str(), last.c_str());
+      result = {{"bench", "train"}, {"skipped", ended_well ? "said nothing" : "failed: " + last}};
     }
     result["contender"] = who.name;
     result["causal"] = c.causal;
@@ -232,7 +246,7 @@ std::string bench_train_peers(const std::vector<TrainCase>& cases, const TrainEf
   }
   std::fputs(table.text().c_str(), stdout);
   std::printf(
-      "medians of %d rounds in which all took turns, each in a process of its own; ratios are to ours: cosformer\n",
+      "medians of %d round(s) in which all took turns, each in a process of its own; ratios are to ours: cosformer\n",
       options.rounds);
   if (!equal) {
     std::fprintf(stderr,
