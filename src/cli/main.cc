@@ -14,6 +14,7 @@
 #endif
 
 #include "base/error.h"
+#include "cli/blas_core.h"
 #include "cli/command.h"
 #include "cli/version.h"
 
@@ -119,6 +120,7 @@ int run(int argc, char** argv) {
 }  // namespace cosformer::cli
 
 int main(int argc, char** argv) {
+  cosformer::cli::restart_with_fitting_blas(argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear when they are written, also in a pipe
   const int code = cosformer::cli::run(argc, argv);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
