@@ -9,8 +9,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 run=runs/lra-$task-$name-$seed
 kept=$here/bench/results/lra/$task-$name-$seed
 rm -rf "$run"
-timeout "${LRA_SECONDS:-590}" "$program" train --config "$here/configs/lra/$task-fast.toml" --data "$data" --out "$run" \
-  --set "train.seed=$seed" "$@" > "$run.txt" 2>&1
+timeout "${LRA_SECONDS:-590}" "$program" train --config "$here/configs/lra/$task-fast.toml" --data "$data" \
+  --out "$run" --set "train.seed=$seed" "$@" > "$run.txt" 2>&1
 code=$?
 mkdir -p "$kept"
 mv "$run.txt" "$kept/output.txt"

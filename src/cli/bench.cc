@@ -1,5 +1,4 @@
-// `cosformer bench attention`: a cross product of lists, one measurement each, a table or JSON lines.
-#include <array>
+// `cosformer bench`; and `bench attention`: a cross product of lists, one measurement each, a table or JSON lines.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -15,8 +14,10 @@
 #include "base/table.h"
 #include "cli/attention_bench.h"
 #include "cli/bench_peers.h"
+#include "cli/bench_train.h"
 #include "cli/command.h"
 #include "cli/lists.h"
+#include "cli/timing.h"
 #include "kernels/cpu/attention.h"
 
 namespace cosformer::cli {
@@ -89,14 +90,6 @@ nlohmann::ordered_json to_json(const BenchCase& c, const BenchResult& r) {
   return line;
 }
 
-// "-3/+12%": from the median to the fastest and to the ninth of ten.
-std::string spread_of(const BenchResult& r) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "-%.0f/+%.0f%%", 100 * (1 - r.min_ms / r.median_ms),
-                100 * (r.p90_ms / r.median_ms - 1));
-  return text.data();
-}
-
 std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
   std::vector<std::string> row{c.impl,
                                c.pass,
@@ -111,8 +104,9 @@ std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
     row.push_back(r.skipped);
     return row;
   }
-  row.insert(row.end(), {significant(r.median_ms), spread_of(r), with_commas(static_cast<long long>(r.tokens_per_s)),
-                         human_bytes(r.peak_bytes), significant(r.max_error, 2), significant(r.error_bound, 2),
+  row.insert(row.end(), {significant(r.median_ms), spread_of({r.median_ms, r.min_ms, r.p90_ms}),
+                         with_commas(static_cast<long long>(r.tokens_per_s)), human_bytes(r.peak_bytes),
+                         significant(r.max_error, 2), significant(r.error_bound, 2),
                          significant(100 * r.roof_fraction, 2) + "%", significant(100 * r.best_fraction, 2) + "%"});
   return row;
 }
@@ -212,6 +206,7 @@ void bench_attention(const Settings& s) {
 void add_bench(CLI::App& app) {
   app.require_subcommand(1);
   add_bench_peers(*app.add_subcommand("peers", "the operator beside what people would use instead"));
+  add_bench_train(*app.add_subcommand("train", "whole training steps, by length, mechanism and direction"));
   CLI::App& attention = *app.add_subcommand("attention", "the operator alone, by length, dtype, direction and form");
   const auto s = std::make_shared<Settings>();
   attention.footer(

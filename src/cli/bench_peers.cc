@@ -1,26 +1,21 @@
 #include "cli/bench_peers.h"
 
-#include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <thread>
 
-#include <dlfcn.h>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/lists.h"
-#include "ops/device_info.h"
+#include "cli/python_script.h"
 
 namespace cosformer::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Settings {
@@ -30,76 +25,22 @@ struct Settings {
   double seconds = 1;
 };
 
-std::string quoted(const std::string& text) {
-  std::string safe = "'";
-  for (const char c : text) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return safe + "'";
-}
-
-// The shared library that this program runs on: the one that Python is to load.
-std::string library_path() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&ops::has_cuda_kernels), &info) == 0 || info.dli_fname == nullptr) {
-    throw Failure("cannot find the path of libcosformer.so");
-  }
-  return fs::absolute(info.dli_fname).string();
-}
-
-// Beside an installed program, or in the source tree that it was built in.
-fs::path script_path(const Settings& s) {
-  std::vector<fs::path> places;
-  if (!s.scripts.empty()) {
-    places.emplace_back(s.scripts);
-  } else {
-    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
-    places = {program / "../share/cosformer/peers", program / "../../bench/peers"};
-  }
-  std::string looked;
-  for (const fs::path& place : places) {
-    if (fs::exists(place / "attention.py")) return fs::canonical(place / "attention.py");
-    looked += "\n  " + place.lexically_normal().string();
-  }
-  throw UserError("bench peers: no attention.py found in" + looked + "\nGive its folder with --scripts");
-}
-
-std::string python_with_torch(const Settings& s) {
-  std::vector<std::string> candidates{"python3", "/usr/bin/python3"};
-  if (!s.python.empty()) candidates = {s.python};
-  for (const std::string& python : candidates) {
-    const std::string probe = "import torch; torch.ops.load_library(\"" + library_path() + "\")";
-    if (std::system((quoted(python) + " -c " + quoted(probe) + " > /dev/null 2>&1").c_str()) == 0) return python;
-  }
-  throw UserError(
-      "bench peers: no Python found whose torch is the one this program was built with; install python3-torch or name "
-      "one "
-      "with --python");
-}
-
 std::vector<json> run_script(const Settings& s, int threads) {
-  const std::string command = "exec " + quoted(python_with_torch(s)) + " " + quoted(script_path(s).string()) +
-                              " --library " + quoted(library_path()) + " --device " + s.device + " --threads " +
+  const std::string command = "exec " + shell_quoted(find_python_with_torch("bench peers", s.python)) + " " +
+                              shell_quoted(find_script("bench peers", "attention.py", s.scripts).string()) +
+                              " --library " + shell_quoted(library_path()) + " --device " + s.device + " --threads " +
                               std::to_string(threads) + " --lengths " + s.lengths + " --batch " +
                               std::to_string(s.batch) + " --heads " + std::to_string(s.heads) + " --dim " +
                               std::to_string(s.dim) + " --dtype " + s.dtype + " --seconds " + std::to_string(s.seconds);
   std::printf("%s\n", command.c_str() + 5);
-  std::fflush(stdout);
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) throw Failure("bench peers: cannot start Python");
   std::vector<json> lines;
-  std::string text;
-  std::array<char, 4096> block{};
-  while (std::fgets(block.data(), block.size(), pipe.get()) != nullptr) {
-    text += block.data();
-    if (text.empty() || text.back() != '\n') continue;
-    json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    text.clear();
-    if (line.is_discarded()) continue;
+  const bool ended_well = run_json_lines(command, [&](json line) {
     std::fprintf(stderr, "%s %s %s N=%lld done\n", line["peer"].get<std::string>().c_str(),
                  line["causal"].get<bool>() ? "causal" : "full", line["pass"].get<std::string>().c_str(),
                  line["length"].get<long long>());
     lines.push_back(std::move(line));
-  }
-  if (pclose(pipe.release()) != 0 || lines.empty()) {
+  });
+  if (!ended_well || lines.empty()) {
     throw Failure("bench peers: the script stopped after " + std::to_string(lines.size()) +
                   " measurements (see above)");
   }

@@ -11,6 +11,7 @@
 #include <c10/util/Exception.h>
 
 #include "base/error.h"
+#include "cli/blas_core.h"
 #include "cli/command.h"
 #include "cli/memory.h"
 #include "cli/version.h"
@@ -108,6 +109,7 @@ int run(int argc, char** argv) {
 }  // namespace cosformer::cli
 
 int main(int argc, char** argv) {
+  cosformer::cli::restart_with_fitting_blas(argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear when they are written, also in a pipe
   const int code = cosformer::cli::run(argc, argv);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

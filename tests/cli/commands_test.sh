@@ -83,6 +83,40 @@ expect 2 "decoding without the causal order" "$cosformer" bench attention --pass
 contains err "decoding is causal"
 expect 2 "a JSON file that cannot be written" "$cosformer" bench attention --lengths 16 --heads 1 --dims 8 \
   --seconds 0.01 --impl chunked --json "$work/no/such/folder/x.json"
+expect 2 "bench train: no such mechanism" "$cosformer" bench train --attention cosfarmer
+contains err "--attention: expected a list of cosformer"
+expect 2 "bench train: a bad length" "$cosformer" bench train --lengths 0
+contains err "--lengths: expected whole numbers from 1"
+expect 2 "bench train: a bad mask" "$cosformer" bench train --causal maybe
+contains err "--causal: expected a list of no, yes; got 'maybe'"
+expect 2 "bench train: heads that do not divide the width" "$cosformer" bench train --width 30 --heads 4
+contains err "--width must be a multiple of --heads; got 30 and 4"
+expect 2 "bench train: an option of --peers alone" "$cosformer" bench train --rounds 2
+contains err "--peers"
+expect 2 "bench train: no such folder of scripts" "$cosformer" bench train --peers --scripts "$work" --lengths 16
+expect 0 "bench train" "$cosformer" bench train --lengths 32,64 --attention cosformer,cosformer_plus,softmax,linear \
+  --width 32 --batch 2 --feed-forward 32 --seconds 0.01 --json "$work/train.json"
+contains out "faster than softmax by"
+for field in attention causal length parameters median_ms min_ms p90_ms steps_per_s tokens_per_s peak_bytes losses; do
+  if [ "$(grep -c "\"$field\":" "$work/train.json")" -ne 16 ]; then
+    echo "FAILED: '$field' is not on each of 16 lines of the JSON file"
+    failures=$((failures + 1))
+  fi
+done
+expect 0 "bench train: what takes too long is skipped" "$cosformer" bench train --lengths 65536 --batch 64 \
+  --attention softmax --causal no --most-seconds 0.1
+contains out "would take about"
+if python3 -c "import torch" 2> "$work/no_torch" || /usr/bin/python3 -c "import torch" 2> "$work/no_torch"; then
+  # The same model in torch, from the same weights: the losses of five steps must be the same.
+  expect 0 "bench train beside torch" "$cosformer" bench train --peers --rounds 1 --lengths 64 --width 32 --batch 2 \
+    --seconds 0.01 --json "$work/train.json"
+  contains out "torch: released"
+  if [ "$(grep -c '"median_ms":[0-9]' "$work/train.json")" -ne 9 ]; then
+    echo "FAILED: not all of 9 models were measured:"
+    cat "$work/train.json"
+    failures=$((failures + 1))
+  fi
+fi
 expect 0 "listops" "$cosformer" data listops --out "$work/listops" --train 30 --valid 5 --test 5 --tsv
 contains out "train"
 cp "$work/listops/basic_train.tsv" "$work/first.tsv"

@@ -46,7 +46,7 @@ expect 0 'going on from step 60' "${train[@]}" --steps 60 --out run
 expect 2 'other settings \(train.lr' "${train[@]}" --steps 60 --out run --set train.lr=0.01
 expect 0 'floor: most frequent class' "$program" eval run
 expect 0 'floors' "$program" eval run run --json
-python3 -c 'import json,sys; d=json.load(open("output.txt")); assert len(d["runs"])==2 and d["runs"][0]["accuracy"]>0.9, d' \
+python3 -c 'import json; r = json.load(open("output.txt"))["runs"]; assert len(r) == 2 and r[0]["accuracy"] > 0.9' \
   || fail "eval --json"
 expect 0 'attention.convolution' "$program" info run
 expect 0 '"model.width": 16' "$program" info run --json
