@@ -50,7 +50,7 @@ void print_json(const Options& o, const std::vector<EvaluatedRun>& runs, const d
   for (const EvaluatedRun& run : runs) {
     const auto examples = static_cast<double>(run.evaluation.examples);
     json["runs"].push_back({{"run", run.folder},
-                            {"attention", nn::label_of(run.config.model.attention)},
+                            {"attention", models::label_of(run.config.model)},
                             {"examples", run.evaluation.examples},
                             {"accuracy", run.evaluation.accuracy},
                             {"loss", run.evaluation.loss},

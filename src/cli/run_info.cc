@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 ordered_json gather(const std::string& folder) {
   train::RunConfig config = train::read_run(folder);
-  ordered_json info{{"run", folder}, {"attention", nn::label_of(config.model.attention)}};
+  ordered_json info{{"run", folder}, {"attention", models::label_of(config.model)}};
   Settings settings;
   train::add_settings(settings, config);
   // The values of our settings are written alike in TOML and in JSON.

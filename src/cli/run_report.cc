@@ -25,7 +25,7 @@ std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::Ta
     table.add({"floor: " + floor.rule, percent(floor.accuracy), "", "", "", "", ""});
   }
   for (const EvaluatedRun& run : runs) {
-    std::vector<std::string> row{nn::label_of(run.config.model.attention),
+    std::vector<std::string> row{models::label_of(run.config.model),
                                  percent(run.evaluation.accuracy),
                                  significant(run.evaluation.loss, 4),
                                  "",

@@ -50,7 +50,7 @@ train::RunConfig config_from(const Options& o) {
   if (!o.device.empty()) settings.set("train.device", o.device, "--device");
   if (o.seed != 0) settings.set("train.seed", std::to_string(o.seed), "--seed");
   if (o.steps != 0) settings.set("train.steps", std::to_string(o.steps), "--steps");
-  nn::apply_preset(config.model.attention, settings);
+  models::apply_preset(config.model, settings);
   train::require_possible(config);
   return config;
 }

@@ -29,7 +29,7 @@ models::ModelConfig model_config(const TrainCase& c) {
   Settings settings;
   models::add_settings(settings, config, false);
   settings.set("model.attention", c.attention, "--attention");
-  nn::apply_preset(config.attention, settings);
+  models::apply_preset(config, settings);
   config.input.vocabulary = kVocabulary;
   config.input.max_length = c.length;
   for (std::int64_t at = 0; at < kClasses; ++at) config.input.classes.push_back(std::to_string(at));

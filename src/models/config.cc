@@ -32,6 +32,14 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("input.classes", c.input.classes, "names");
 }
 
+void apply_preset(ModelConfig& config, const Settings& settings) {
+  nn::apply_preset(config.attention, settings, config.causal);
+}
+
+std::string label_of(const ModelConfig& config) {
+  return nn::label_of(config.attention, config.causal);
+}
+
 void require_possible(const ModelConfig& c) {
   if (c.head_dim == 0 && c.width % c.heads != 0) {
     throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +

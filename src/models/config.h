@@ -39,6 +39,12 @@ struct ModelConfig {
 // Keys "model.*", "attention.*" and, with `with_input`, "input.*".
 void add_settings(Settings& settings, ModelConfig& config, bool with_input);
 
+// What the attention's name implies, for options that nobody has set.
+void apply_preset(ModelConfig& config, const Settings& settings);
+
+// The model's name in tables: its attention, and what differs from that name's preset.
+std::string label_of(const ModelConfig& config);
+
 // Throws UserError for what cannot be built.
 void require_possible(const ModelConfig& config);
 

@@ -6,11 +6,11 @@ namespace cosformer::nn {
 namespace {
 
 // What a name stands for.
-AttentionConfig preset(const std::string& name) {
+AttentionConfig preset(const std::string& name, bool causal) {
   AttentionConfig config;
   config.name = name;
   if (name == "cosformer_plus") {
-    config.decay = true;
+    config.decay = causal;
     config.convolution = 5;
     config.gate = true;
   } else if (name == "linear") {
@@ -61,8 +61,8 @@ void add_settings(Settings& s, AttentionConfig& c) {
   s.add("attention.dropout", c.dropout, "dropout of the weights, for softmax", 0, 0.999);
 }
 
-void apply_preset(AttentionConfig& c, const Settings& s) {
-  const AttentionConfig p = preset(c.name);
+void apply_preset(AttentionConfig& c, const Settings& s, bool causal) {
+  const AttentionConfig p = preset(c.name, causal);
   const auto fill = [&](const char* key, auto& value, const auto& implied) {
     if (!s.was_set(key)) value = implied;
   };
@@ -99,8 +99,8 @@ void require_possible(const AttentionConfig& c) {
   if (c.decay_shortest > c.decay_longest) refuse("attention.decay_shortest must not exceed attention.decay_longest");
 }
 
-std::string label_of(const AttentionConfig& c) {
-  const AttentionConfig p = preset(c.name);
+std::string label_of(const AttentionConfig& c, bool causal) {
+  const AttentionConfig p = preset(c.name, causal);
   std::string changes;
   const auto compare = [&](bool differs, const std::string& text) {
     if (differs) changes += (changes.empty() ? "" : ", ") + text;

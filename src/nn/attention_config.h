@@ -38,13 +38,14 @@ std::vector<std::string> attention_names();
 // Keys "model.attention" and "attention.*".
 void add_settings(Settings& settings, AttentionConfig& config);
 
-// Fills in what the name implies for options that nobody has set.
-void apply_preset(AttentionConfig& config, const Settings& settings);
+// Fills in what the name implies for options that nobody has set. "cosformer_plus" has a decay in causal models only:
+// both ways it costs a second scan, and did not help where it was measured (docs/training.md).
+void apply_preset(AttentionConfig& config, const Settings& settings, bool causal);
 
 // Throws UserError for options that the mechanism does not have or that do not go together.
 void require_possible(const AttentionConfig& config);
 
 // For tables: the name, and in brackets the options that differ from it: "cosformer_plus (decay=false)".
-std::string label_of(const AttentionConfig& config);
+std::string label_of(const AttentionConfig& config, bool causal);
 
 }  // namespace cosformer::nn

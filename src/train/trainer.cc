@@ -247,7 +247,7 @@ TrainResult Training::finish(Ending ending) {
   result.valid = evaluate_on(task_.valid);
   result.test = evaluate_on(task_.test);
   const nlohmann::ordered_json json{
-      {"attention", nn::label_of(config_.model.attention)},
+      {"attention", models::label_of(config_.model)},
       {"task", config_.data.task},
       {"parameters", result.parameters},
       {"steps", state_.step},
@@ -289,8 +289,8 @@ TrainResult Training::run() {
   MetricsLog metrics(run_, state_.step);
   const InterruptScope interrupts;
   Ending ending = Ending::kFinished;
-  observer_.say(nn::label_of(config_.model.attention) + ": " + with_commas(model_->parameter_count()) +
-                " parameters, " + with_commas(state_.total_steps) + " steps on " + device_.str() +
+  observer_.say(models::label_of(config_.model) + ": " + with_commas(model_->parameter_count()) + " parameters, " +
+                with_commas(state_.total_steps) + " steps on " + device_.str() +
                 (bfloat16_ ? " in bfloat16" : " in float32"));
   log_begin_ = Clock::now();
   const auto out_of_patience = [this] {

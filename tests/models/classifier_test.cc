@@ -20,7 +20,7 @@ ModelConfig small_config(const std::vector<std::string>& assignments = {}) {
   Settings settings;
   add_settings(settings, config, true);
   for (const std::string& assignment : assignments) settings.assign(assignment);
-  nn::apply_preset(config.attention, settings);
+  apply_preset(config, settings);
   return config;
 }
 

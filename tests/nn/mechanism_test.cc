@@ -20,7 +20,7 @@ AttentionConfig config_of(const std::vector<std::string>& assignments) {
   Settings settings;
   add_settings(settings, config);
   for (const std::string& assignment : assignments) settings.assign(assignment);
-  apply_preset(config, settings);
+  apply_preset(config, settings, false);
   return config;
 }
 
@@ -138,9 +138,11 @@ TEST(MultiHeadAttention, PaddingChangesNothing) {
 }
 
 TEST(AttentionConfig, ThePaperIsThePaper) {
-  EXPECT_EQ(label_of(config_of({"model.attention=cosformer"})), "cosformer");
-  EXPECT_EQ(label_of(config_of({"model.attention=cosformer_plus"})), "cosformer_plus");
-  EXPECT_EQ(label_of(config_of({"model.attention=softmax", "attention.convolution=3"})), "softmax (convolution=3)");
+  EXPECT_EQ(label_of(config_of({"model.attention=cosformer"}), false), "cosformer");
+  EXPECT_EQ(label_of(config_of({"model.attention=cosformer_plus"}), false), "cosformer_plus");
+  EXPECT_EQ(label_of(config_of({"model.attention=cosformer_plus"}), true), "cosformer_plus (decay=false)");
+  EXPECT_EQ(label_of(config_of({"model.attention=softmax", "attention.convolution=3"}), false),
+            "softmax (convolution=3)");
   for (const char* extra :
        {"attention.decay=true", "attention.convolution=4", "attention.gate=true", "attention.head_norm=true"}) {
     EXPECT_THROW(require_possible(config_of({"model.attention=cosformer", extra})), UserError) << extra;

@@ -61,7 +61,7 @@ RunConfig small_run(const std::vector<std::string>& assignments) {
     settings.assign(assignment);
   }
   for (const std::string& assignment : assignments) settings.assign(assignment);
-  nn::apply_preset(config.model.attention, settings);
+  models::apply_preset(config.model, settings);
   return config;
 }
 
