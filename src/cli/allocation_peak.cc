@@ -82,6 +82,7 @@ double cuda_bytes(c10::Device device, bool peak) {
 AllocationPeak::AllocationPeak(c10::Device device) : device_(device) {
 #ifdef COSFORMER_WITH_CUDA
   if (device.is_cuda()) {
+    at::empty({1}, at::TensorOptions(device));  // the allocator has no statistics before its first use
     c10::cuda::CUDACachingAllocator::resetPeakStats(std::max<int>(device.index(), 0));
     before_ = cuda_bytes(device, false);
     return;

@@ -39,7 +39,7 @@ std::vector<std::string> attention_names();
 void add_settings(Settings& settings, AttentionConfig& config);
 
 // Fills in what the name implies for options that nobody has set. "cosformer_plus" has a decay in causal models only:
-// both ways it costs a second scan, and did not help where it was measured (docs/training.md).
+// both ways it costs a second scan, and did not help where it was measured (bench/results/lra).
 void apply_preset(AttentionConfig& config, const Settings& settings, bool causal);
 
 // Throws UserError for options that the mechanism does not have or that do not go together.
