@@ -114,6 +114,14 @@ train::TrainRequest request_from(const Options& o) {
   return request;
 }
 
+// What cannot be built or run is refused before there is a folder.
+void require_trainable(const train::RunConfig& config, const data::TaskData& task) {
+  train::device_of(config.train);
+  models::ModelConfig model = config.model;
+  model.input = train::input_of(task);
+  const models::Classifier trial(model);
+}
+
 void run_training(const Options& o) {
   if (o.list_settings) {
     print_settings();
@@ -121,6 +129,7 @@ void run_training(const Options& o) {
   }
   const train::TrainRequest request = request_from(o);
   const data::TaskData task = data::open_task(request.config.data, progress_line(request.config.data.task, "examples"));
+  require_trainable(request.config, task);
   if (!train::is_run(request.run)) train::create_run(request.run, request.config);
   RunLog log(request.run);
   log.write(task.description);

@@ -89,6 +89,8 @@ expect 2 'not a run' "$program" predict nowhere --input few.tsv
 expect 2 'missing.tsv' "$program" predict run --input missing.tsv
 printf 'text\tlabel\none\tx\nonly\n' > broken.tsv
 expect 2 'broken.tsv.*line 3|broken.tsv:3' "$program" train --task text_files --data broken.tsv --out other
+expect 2 'multiple of model.heads' "${train[@]}" --set model.heads=3 --out other
+expect 2 'horizon' "${train[@]}" --set attention.horizon=3 --out other
 [ -e other ] && fail "a run that could not begin left its folder"
 
 [ $failures -eq 0 ] && echo "all as expected"
