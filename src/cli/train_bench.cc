@@ -29,6 +29,7 @@ models::ModelConfig model_config(const TrainCase& c) {
   Settings settings;
   models::add_settings(settings, config, false);
   settings.set("model.attention", c.attention, "--attention");
+  config.causal = c.causal;  // the preset depends on it
   models::apply_preset(config, settings);
   config.input.vocabulary = kVocabulary;
   config.input.max_length = c.length;
@@ -38,7 +39,6 @@ models::ModelConfig model_config(const TrainCase& c) {
   config.heads = c.heads;
   config.feed_forward = c.feed_forward;
   config.dropout = c.dropout;
-  config.causal = c.causal;
   return config;
 }
 
