@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a measurement and keeps its log: bench/record.sh cpu/attention build/bin/cosformer bench attention …
-# The log goes to bench/results/NAME.log and begins with the command, the commit and the machine.
+# The log goes to bench/results/NAME.log and begins with the command, the commit and the machine; paths in it are relative
+# to the project.
 set -euo pipefail
 [ $# -ge 2 ] || { echo "usage: bench/record.sh NAME COMMAND..." >&2; exit 2; }
 cd "$(dirname "$0")/.."
@@ -17,5 +18,5 @@ mkdir -p "$(dirname "$log")"
   fi
   echo
   "$@" 2>&1
-} | tee "$log.part"
+} | sed -u "s#$PWD/##g" | tee "$log.part"
 mv "$log.part" "$log"
