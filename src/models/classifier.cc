@@ -55,6 +55,10 @@ Encoder::Encoder(const ModelConfig& config) : config_(config) {
         register_parameter("position_embedding", at::empty({places, config.width}).normal_(0, deviation));
   } else if (config.positions == "sinusoidal") {
     position_table_ = nn::sinusoidal_table(places, config.width);
+  } else if (config.positions == "grid") {
+    const auto table = [&](std::int64_t count) { return at::empty({count, config.width}).normal_(0, deviation); };
+    row_embedding_ = register_parameter("row_embedding", table(config.input.image_height));
+    column_embedding_ = register_parameter("column_embedding", table(config.input.image_width));
   }
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     blocks_.push_back(
@@ -63,17 +67,29 @@ Encoder::Encoder(const ModelConfig& config) : config_(config) {
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.width));
 }
 
+at::Tensor Encoder::positions(std::int64_t time) {
+  if (position_embedding_.defined()) return position_embedding_.narrow(0, 0, time);
+  if (position_table_.defined()) {
+    const at::Device device = norm_->weight.device();
+    if (position_table_.device() != device) position_table_ = position_table_.to(device);
+    return position_table_.narrow(0, 0, time);
+  }
+  if (!row_embedding_.defined()) return {};
+  // Pixels row by row; the class token, which comes first, has no place among them.
+  const at::Tensor grid = (row_embedding_.unsqueeze(1) + column_embedding_.unsqueeze(0)).flatten(0, 1);
+  const at::Tensor all =
+      class_embedding_.defined() ? at::cat({at::zeros({1, config_.width}, grid.options()), grid}) : grid;
+  return all.narrow(0, 0, time);
+}
+
 at::Tensor Encoder::embed(const at::Tensor& content) {
   at::Tensor x =
       token_embedding_ ? token_embedding_->forward(content) : value_embedding_->forward(content.unsqueeze(-1));
   if (class_embedding_.defined()) {
     x = at::cat({class_embedding_.to(x.scalar_type()).expand({x.size(0), 1, config_.width}), x}, 1);
   }
-  if (position_embedding_.defined()) x = x + position_embedding_.narrow(0, 0, x.size(1));
-  if (position_table_.defined()) {
-    if (position_table_.device() != x.device()) position_table_ = position_table_.to(x.device());
-    x = x + position_table_.narrow(0, 0, x.size(1));
-  }
+  const at::Tensor places = positions(x.size(1));
+  if (places.defined()) x = x + places;
   return config_.dropout > 0 && is_training() ? at::dropout(x, config_.dropout, true) : x;
 }
 

@@ -25,11 +25,12 @@ class Encoder : public torch::nn::Module {
 
  private:
   at::Tensor embed(const at::Tensor& content);
+  at::Tensor positions(std::int64_t time);  // [time, width]; undefined where they are not added to the input
 
   ModelConfig config_;
   torch::nn::Embedding token_embedding_{nullptr};
   torch::nn::Linear value_embedding_{nullptr};
-  at::Tensor class_embedding_, position_embedding_, position_table_;
+  at::Tensor class_embedding_, position_embedding_, position_table_, row_embedding_, column_embedding_;
   std::vector<std::shared_ptr<nn::Block>> blocks_;
   std::shared_ptr<nn::Norm> norm_;
 };

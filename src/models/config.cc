@@ -14,7 +14,8 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.activation", c.activation, "of the feed-forward part", {"gelu", "relu", "gated"});
   s.add("model.norm", c.norm, "LayerNorm or RMSNorm", {"layer", "rms"});
   s.add("model.norm_place", c.norm_place, "before each part, or after its residual connection", {"before", "after"});
-  s.add("model.positions", c.positions, "how positions are told", {"none", "sinusoidal", "learned", "rotary"});
+  s.add("model.positions", c.positions, "how positions are told; grid: of images, by row and column",
+        {"none", "sinusoidal", "learned", "rotary", "grid"});
   s.add("model.pooling", c.pooling, "what the classifier reads: the mean over tokens, or a token of its own",
         {"mean", "cls"});
   s.add("model.causal", c.causal, "tokens see only those before them");
@@ -50,6 +51,11 @@ void require_possible(const ModelConfig& c) {
         "settings: with model.causal the class token, which comes first, sees nothing; set model.pooling=mean");
   }
   if (c.input.classes.size() < 2) throw UserError("the data have fewer than two classes; there is nothing to learn");
+  if (c.positions == "grid" && c.input.image_width == 0) {
+    throw UserError(
+        "settings: model.positions=grid tells rows and columns of images, but the data are none; "
+        "set learned, sinusoidal or none");
+  }
   nn::require_possible(c.attention);
 }
 

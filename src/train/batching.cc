@@ -9,7 +9,7 @@ data::BatchOptions batch_options(const TrainConfig& config, const models::InputC
   o.batch_size = static_cast<std::size_t>(config.batch_size);
   o.token_budget = config.token_budget;
   o.max_length = input.max_length;
-  o.width_multiple = 16;
+  o.width_multiple = config.width_multiple;
   // Rounding up must not pass the model's greatest length.
   if (input.max_length % o.width_multiple != 0) o.width_multiple = 1;
   if (config.fixed_width) o.fixed_width = input.max_length;

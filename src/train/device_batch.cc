@@ -15,29 +15,46 @@ at::Tensor view_of(const void* data, at::IntArrayRef shape, at::ScalarType type)
   return at::from_blob(const_cast<void*>(data), shape, at::TensorOptions(type));
 }
 
-models::Sequences to_device(const data::SequenceBatch& batch, at::Device device) {
+// Rows of `value` are added up to `rows`. Sequences that fill up have one token: softmax over none is not a number.
+at::Tensor filled(const at::Tensor& x, std::int64_t rows, std::int64_t value = 0) {
+  if (x.size(0) >= rows) return x;
+  std::vector<std::int64_t> missing = x.sizes().vec();
+  missing[0] = rows - x.size(0);
+  return at::cat({x, at::full(missing, value, x.options())});
+}
+
+models::Sequences sequences_on(const data::SequenceBatch& batch, at::Device device, std::int64_t rows) {
   models::Sequences result;
-  result.content = batch.tokens.empty()
-                       ? moved(view_of(batch.values.data(), {batch.rows, batch.width}, at::kFloat), device)
-                       : moved(view_of(batch.tokens.data(), {batch.rows, batch.width}, at::kInt), device);
-  bool full = true;
+  const at::Tensor content = batch.tokens.empty() ? view_of(batch.values.data(), {batch.rows, batch.width}, at::kFloat)
+                                                  : view_of(batch.tokens.data(), {batch.rows, batch.width}, at::kInt);
+  result.content = moved(filled(content, rows), device);
+  bool full = rows == 0;
   for (const std::int32_t length : batch.lengths) full = full && length == batch.width;
   if (!full) {
-    const at::Tensor lengths = moved(view_of(batch.lengths.data(), {batch.rows, 1}, at::kInt), device);
+    const at::Tensor lengths = moved(filled(view_of(batch.lengths.data(), {batch.rows, 1}, at::kInt), rows, 1), device);
     result.mask = at::arange(batch.width, lengths.options()).unsqueeze(0).lt(lengths);
   }
+  return result;
+}
+
+DeviceBatch batch_on(const data::Batch& batch, at::Device device, std::int64_t rows) {
+  DeviceBatch result;
+  result.first = sequences_on(batch.first, device, rows);
+  if (batch.second.rows > 0) result.second = sequences_on(batch.second, device, rows);
+  const auto count = static_cast<std::int64_t>(batch.labels.size());
+  const at::Tensor labels = filled(view_of(batch.labels.data(), {count}, at::kInt), rows, kNoLabel);
+  result.labels = moved(labels, device).to(at::kLong);
   return result;
 }
 
 }  // namespace
 
 DeviceBatch to_device(const data::Batch& batch, at::Device device) {
-  DeviceBatch result;
-  result.first = to_device(batch.first, device);
-  if (batch.second.rows > 0) result.second = to_device(batch.second, device);
-  const auto count = static_cast<std::int64_t>(batch.labels.size());
-  result.labels = moved(view_of(batch.labels.data(), {count}, at::kInt), device).to(at::kLong);
-  return result;
+  return batch_on(batch, device, 0);
+}
+
+DeviceBatch to_device_filled(const data::Batch& batch, at::Device device, std::int64_t rows) {
+  return batch_on(batch, device, rows);
 }
 
 at::Tensor logits_of(models::Classifier& model, const DeviceBatch& batch) {

@@ -1,5 +1,7 @@
 #include "train/step_graph.h"
 
+#include <map>
+
 #include <ATen/ATen.h>
 
 #ifdef COSFORMER_WITH_CUDA
@@ -14,7 +16,9 @@ namespace cosformer::train {
 
 namespace {
 
-constexpr int kWarmUps = 3;  // libraries choose their algorithms and the allocator its blocks
+constexpr int kFirstWarmUps = 3;  // libraries choose their algorithms and the allocator its blocks
+constexpr int kWarmUps = 1;       // of each further shape
+constexpr std::size_t kMostGraphs = 64;
 
 std::vector<at::Tensor> tensors_of(const DeviceBatch& b) {
   std::vector<at::Tensor> all;
@@ -41,13 +45,42 @@ at::Tensor copy_of(const at::Tensor& t) {
 }  // namespace
 
 struct StepGraph::Parts {
-  std::vector<std::int64_t> signature;
-  int seen = 0;
-  DeviceBatch inputs;
-  at::Tensor loss;
-  std::unique_ptr<at::cuda::CUDAGraph> graph;
+  struct Captured {
+    int seen = 0;
+    DeviceBatch inputs;
+    at::Tensor loss;
+    std::unique_ptr<at::cuda::CUDAGraph> graph;
+  };
+  std::map<std::vector<std::int64_t>, Captured> shapes;
+  // One pool of memory for all: they never run at the same time, and what outlives a replay is copied out of it.
+  at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
   c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+
+  at::Tensor run_as_it_is(const DeviceBatch& batch, const Step& step);
+  void capture(Captured& into, const DeviceBatch& batch, const Step& step);
 };
+
+// Not on the default stream: what is warmed up there (gradient buffers, library handles) would not be captured.
+at::Tensor StepGraph::Parts::run_as_it_is(const DeviceBatch& batch, const Step& step) {
+  c10::cuda::getCurrentCUDAStream().synchronize();
+  const c10::cuda::CUDAStreamGuard guard(stream);
+  const at::Tensor loss = step(batch).clone();
+  stream.synchronize();
+  return loss;
+}
+
+void StepGraph::Parts::capture(Captured& into, const DeviceBatch& batch, const Step& step) {
+  into.inputs.first = {copy_of(batch.first.content), copy_of(batch.first.mask)};
+  into.inputs.second = {copy_of(batch.second.content), copy_of(batch.second.mask)};
+  into.inputs.labels = batch.labels.clone();
+  c10::cuda::getCurrentCUDAStream().synchronize();
+  const c10::cuda::CUDAStreamGuard guard(stream);
+  auto graph = std::make_unique<at::cuda::CUDAGraph>();
+  graph->capture_begin(pool);
+  into.loss = step(into.inputs);
+  graph->capture_end();
+  into.graph = std::move(graph);
+}
 
 StepGraph::StepGraph() : parts_(std::make_unique<Parts>()) {}
 StepGraph::~StepGraph() = default;
@@ -59,36 +92,17 @@ bool StepGraph::available(at::Device device) {
 at::Tensor StepGraph::run(const DeviceBatch& batch, const Step& step) {
   Parts& p = *parts_;
   const std::vector<std::int64_t> signature = signature_of(batch);
-  if (p.graph == nullptr && signature != p.signature) {
-    p.signature = signature;
-    p.seen = 0;
+  if (p.shapes.size() == kMostGraphs && !p.shapes.contains(signature)) return p.run_as_it_is(batch, step);
+  const int warm_ups = p.shapes.size() <= 1 ? kFirstWarmUps : kWarmUps;
+  Parts::Captured& captured = p.shapes[signature];
+  if (!captured.graph) {
+    if (captured.seen++ < warm_ups) return p.run_as_it_is(batch, step);
+    p.capture(captured, batch, step);
   }
-  if (signature != p.signature || (p.graph == nullptr && p.seen < kWarmUps)) {
-    ++p.seen;
-    // Not on the default stream: what is warmed up there (gradient buffers, library handles) would not be captured.
-    p.stream.synchronize();
-    c10::cuda::getCurrentCUDAStream().synchronize();
-    const c10::cuda::CUDAStreamGuard guard(p.stream);
-    const at::Tensor loss = step(batch).clone();
-    p.stream.synchronize();
-    return loss;
-  }
-  if (p.graph == nullptr) {
-    p.inputs.first = {copy_of(batch.first.content), copy_of(batch.first.mask)};
-    p.inputs.second = {copy_of(batch.second.content), copy_of(batch.second.mask)};
-    p.inputs.labels = batch.labels.clone();
-    c10::cuda::getCurrentCUDAStream().synchronize();
-    const c10::cuda::CUDAStreamGuard guard(p.stream);
-    auto graph = std::make_unique<at::cuda::CUDAGraph>();
-    graph->capture_begin();
-    p.loss = step(p.inputs);
-    graph->capture_end();
-    p.graph = std::move(graph);
-  }
-  const std::vector<at::Tensor> from = tensors_of(batch), to = tensors_of(p.inputs);
+  const std::vector<at::Tensor> from = tensors_of(batch), to = tensors_of(captured.inputs);
   for (std::size_t at = 0; at < from.size(); ++at) to[at].copy_(from[at], /*non_blocking=*/true);
-  p.graph->replay();
-  return p.loss.clone();
+  captured.graph->replay();
+  return captured.loss.clone();
 }
 
 #else

@@ -17,9 +17,9 @@ class StepGraph {
 
   static bool available(at::Device device);
 
-  // The first calls with a shape run `step` itself; once the same shapes have come a few times in a row they are
-  // captured, and from then on batches of these shapes are copied in and replayed. Others run as they are. Returns the
-  // loss as a tensor of its own.
+  // The first batches of a shape run `step` itself; then it is captured, and from then on batches of that shape are
+  // copied in and replayed. Each of the first few dozen shapes gets a graph of its own, so batches of few widths pay
+  // best; later ones run as they are. Returns the loss as a tensor of its own.
   at::Tensor run(const DeviceBatch& batch, const Step& step);
 
  private:

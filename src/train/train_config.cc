@@ -15,6 +15,8 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.token_budget", c.token_budget, "tokens in a batch at most, padding included; 0: no limit");
   s.add("train.accumulate", c.accumulate, "batches whose gradients make one step", 1);
   s.add("train.fixed_width", c.fixed_width, "pad every batch to the greatest length");
+  s.add("train.width_multiple", c.width_multiple,
+        "batches are padded to a multiple of it; on a GPU each width becomes a graph, so 128 suits long texts", 1);
   s.add("train.flip", c.flip, "images: mirror half of the training images");
   s.add("train.lr", c.lr, "peak learning rate");
   s.add("train.final_lr", c.final_lr, "learning rate at the end of cosine and linear");

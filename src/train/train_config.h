@@ -18,7 +18,8 @@ struct TrainConfig {
   std::int64_t batch_size = 32, token_budget = 0;
   std::int64_t accumulate = 1;
   bool fixed_width = false;  // pad every batch to the greatest length: one shape for all
-  bool flip = false;         // images: mirror half of the training images
+  std::int64_t width_multiple = 16;
+  bool flip = false;  // images: mirror half of the training images
 
   double lr = 1e-3, final_lr = 0;
   std::string schedule = "cosine";

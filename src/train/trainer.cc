@@ -156,7 +156,7 @@ void Training::one_step(data::BatchStream& stream, MetricsLog& metrics) {
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     std::optional<data::Batch> batch = stream.next();
     if (!batch) throw std::logic_error("the stream of training batches ended");
-    on_device.push_back(to_device(*batch, device_));
+    on_device.push_back(step_.prepare(*batch));
     state_.position = batch->next;
     state_.tokens += tokens_of(*batch);
     epoch_ended_ = batch->next.epoch != batch->position.epoch;

@@ -33,6 +33,14 @@ TrainingStep::TrainingStep(models::Classifier& model, AdamW& optimizer, FlatPara
   }
 }
 
+DeviceBatch TrainingStep::prepare(const data::Batch& batch) const {
+  const std::int64_t width = batch.first.width + batch.second.width;
+  if (!graph_ || config_.token_budget == 0 || config_.batch_size > 0 || width == 0) {
+    return to_device(batch, options_.device);
+  }
+  return to_device_filled(batch, options_.device, std::max<std::int64_t>(config_.token_budget / width, 1));
+}
+
 at::Tensor TrainingStep::forward_backward(const DeviceBatch& batch) {
   DeviceBatch input = batch;
   if (config_.flip && options_.image_width > 0) {
@@ -41,8 +49,8 @@ at::Tensor TrainingStep::forward_backward(const DeviceBatch& batch) {
   at::Tensor loss;
   {
     const AutocastScope autocast(options_.device, options_.bfloat16);
-    loss = at::cross_entropy_loss(logits_of(model_, input).to(at::kFloat), input.labels, {}, at::Reduction::Mean, -100,
-                                  config_.label_smoothing);
+    loss = at::cross_entropy_loss(logits_of(model_, input).to(at::kFloat), input.labels, {}, at::Reduction::Mean,
+                                  kNoLabel, config_.label_smoothing);
   }
   (config_.accumulate == 1 ? loss : loss / static_cast<double>(config_.accumulate)).backward();
   return loss.detach();

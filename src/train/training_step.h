@@ -29,6 +29,10 @@ class TrainingStep {
   // device that nobody has waited for.
   at::Tensor run(std::int64_t step, double learning_rate, const std::vector<DeviceBatch>& batches);
 
+  // A batch as the step wants it. Where steps are captured in graphs, batches cut by a token budget are filled up, so
+  // that there are as many shapes as widths.
+  DeviceBatch prepare(const data::Batch& batch) const;
+
  private:
   at::Tensor forward_backward(const DeviceBatch& batch);
   at::Tensor whole_step(const DeviceBatch& batch);

@@ -39,6 +39,9 @@ const std::vector<std::vector<std::string>>& variants() {
       {"model.attention=cosformer_plus", "attention.head_norm=true", "attention.theta_spread=true",
        "model.norm_place=after", "model.activation=relu", "model.positions=none", "model.attention_bias=true",
        "model.head_dim=5"},
+      {"model.attention=cosformer", "model.positions=grid", "input.image_width=11", "input.image_height=3"},
+      {"model.attention=linear", "model.positions=grid", "model.pooling=cls", "input.image_width=3",
+       "input.image_height=11"},
   };
   return all;
 }
@@ -98,6 +101,7 @@ TEST(ModelConfig, RefusesWhatCannotBeBuilt) {
   EXPECT_THROW(Classifier(small_config({"input.classes=a"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "attention.horizon=20"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "model.positions=rotary"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.positions=grid"})), UserError);
 }
 
 }  // namespace
