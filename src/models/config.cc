@@ -50,7 +50,8 @@ void require_possible(const ModelConfig& c) {
         "settings: with model.causal the class token, which comes first, sees nothing; set model.pooling=mean");
   }
   if (c.input.classes.size() < 2) throw UserError("the data have fewer than two classes; there is nothing to learn");
-  nn::require_possible(c.attention);
+  nn::require_possible(c.attention, c.causal);
+  nn::require_positions_possible(c.attention, c.positions);
 }
 
 std::string to_toml(const ModelConfig& config) {

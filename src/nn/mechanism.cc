@@ -6,7 +6,7 @@
 namespace cosformer::nn {
 
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {
-  require_possible(config);
+  require_possible(config, shape.causal);
   if (config.name == "softmax") return std::make_shared<SoftmaxMechanism>(config, shape);
   return std::make_shared<CosineMechanism>(config, shape);
 }

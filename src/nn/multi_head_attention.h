@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <torch/nn/modules/linear.h>
 
@@ -25,6 +26,7 @@ class MultiHeadAttention : public torch::nn::Module {
   // x [B, T, width]; mask [B, T] bool, true = present, or undefined. Absent tokens of x may hold anything finite.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& mask);
 
+  // qkv_proj makes what the mechanism reads: queries, keys and values, or fewer.
   torch::nn::Linear qkv_proj{nullptr}, gate_proj{nullptr}, out_proj{nullptr};
   std::shared_ptr<ShortConvolution> convolution;
   std::shared_ptr<Mechanism> mechanism;
@@ -32,6 +34,7 @@ class MultiHeadAttention : public torch::nn::Module {
 
  private:
   MultiHeadConfig config_;
+  std::string projections_;  // of q, k and v, which there are
   at::Tensor rotary_table_;  // follows from the config, so it is not a weight
 };
 

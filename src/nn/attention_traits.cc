@@ -1,0 +1,70 @@
+#include "nn/attention_traits.h"
+
+#include "base/error.h"
+
+namespace cosformer::nn {
+namespace {
+
+constexpr const char* kTurnedFeatures =
+    "they turn queries and keys by angles, after which products of its features are no function of the distance";
+constexpr const char* kFormsScores =
+    "it estimates a matrix of position weights for mechanisms that work with features of queries and keys alone, and "
+    "this one forms scores";
+
+std::vector<AttentionTraits> table() {
+  return {
+      {.name = "cosformer", .no_rotary = kTurnedFeatures},
+      {.name = "cosformer_plus",
+       .preset =
+           [](AttentionConfig& c, bool causal) {
+             c.decay = causal;
+             c.convolution = 5;
+             c.gate = true;
+           },
+       .no_rotary = kTurnedFeatures},
+      {.name = "softmax", .no_stochastic = kFormsScores},
+      {.name = "linear",
+       .preset =
+           [](AttentionConfig& c, bool) {
+             c.feature_map = "elu1";
+             c.reweight = false;
+           },
+       .no_rotary = kTurnedFeatures},
+  };
+}
+
+}  // namespace
+
+const std::vector<AttentionTraits>& attention_traits() {
+  static const std::vector<AttentionTraits> all = table();
+  return all;
+}
+
+const AttentionTraits& traits_of(const std::string& name) {
+  std::string names;
+  for (const AttentionTraits& t : attention_traits()) {
+    if (t.name == name) return t;
+    names += (names.empty() ? "" : ", ") + t.name;
+  }
+  throw UserError("settings: model.attention must be one of " + names + "; got \"" + name + "\"");
+}
+
+AttentionConfig preset_of(const std::string& name, bool causal) {
+  const AttentionTraits& traits = traits_of(name);
+  AttentionConfig config;
+  config.name = name;
+  if (!traits.variants.empty()) config.variant = traits.variants.front();
+  if (traits.preset) traits.preset(config, causal);
+  return config;
+}
+
+std::string projections_of(const AttentionConfig& config) {
+  if (config.name == "synthesizer") return config.variant == "dense" ? "qv" : "v";
+  return "qkv";
+}
+
+bool changes_while_training(const AttentionConfig& config) {
+  return config.redraw > 0;
+}
+
+}  // namespace cosformer::nn
