@@ -53,6 +53,22 @@ void require_consistent(const AttentionConfig& c) {
         "attention.theta_spread makes weights of both signs, under which the division by their sum is unstable; set "
         "attention.head_norm = true as well");
   }
+  if (c.feature_map == "softmax") {
+    if (c.name == "linear") refuse("attention \"linear\" needs features; attention.feature_map=softmax has none");
+    for (const auto& [is_on, key] : {std::pair{c.decay, "decay"},
+                                     {c.theta_spread, "theta_spread"},
+                                     {c.theta_learned, "theta_learned"},
+                                     {c.head_norm, "head_norm"},
+                                     {c.normalizer != "sum", "normalizer"}}) {
+      if (is_on) refuse("attention.feature_map=softmax is the definition alone, without attention." + std::string(key));
+    }
+  }
+  if (c.theta_learned && !c.reweight) refuse("attention.theta_learned needs attention.reweight = true");
+  for (const AttentionOption& option : attention_options()) {
+    const bool is_count = option.name == "features" || option.name == "rank" || option.name == "landmarks";
+    if (!is_count || !option.is_read_by(c.name)) continue;
+    if (c.*std::get<std::int64_t AttentionConfig::*>(option.member) == 0) refuse(option.key() + " must be at least 1");
+  }
   if (c.decay_shortest > c.decay_longest) refuse("attention.decay_shortest must not exceed attention.decay_longest");
 }
 

@@ -30,6 +30,40 @@ std::vector<AttentionTraits> table() {
              c.reweight = false;
            },
        .no_rotary = kTurnedFeatures},
+      // Its kernel, and rfa's, is a function of products of queries and keys: turning both is as good as for softmax.
+      {.name = "performer",
+       .preset =
+           [](AttentionConfig& c, bool) {
+             c.features = 128;
+             c.redraw = 1000;
+           }},
+      {.name = "rfa",
+       .preset =
+           [](AttentionConfig& c, bool) {
+             c.features = 64;
+             c.redraw = 1;
+             c.eps = 1e-2;
+           },
+       .variants = {"gaussian", "arc_cosine", "gaussian_gated", "arc_cosine_gated"}},
+      {.name = "linformer",
+       .preset = [](AttentionConfig& c, bool) { c.rank = 256; },
+       .no_causal = "each of its keys is a mixture of all places, later ones too",
+       .no_rotary = "its keys are mixtures of places, which have no angle of their own",
+       .no_stochastic = kFormsScores},
+      {.name = "nystromformer",
+       .preset =
+           [](AttentionConfig& c, bool) {
+             c.landmarks = 64;
+             c.iterations = 6;
+             c.value_window = 33;
+           },
+       .no_causal = "its landmarks are means over segments, in which a token sees later ones",
+       .no_stochastic = kFormsScores},
+      {.name = "synthesizer",
+       .variants = {"dense", "random"},
+       .no_rotary = "it forms no products of queries and keys, which alone would feel the angles",
+       .no_stochastic = "it forms no products of queries and keys, which alone would feel them"},
+      {.name = "one_vs_each", .no_stochastic = kFormsScores},
   };
 }
 

@@ -1,13 +1,27 @@
 #include "nn/mechanism.h"
 
 #include "nn/cosine_mechanism.h"
+#include "nn/linformer_mechanism.h"
+#include "nn/nystromformer_mechanism.h"
+#include "nn/one_vs_each_mechanism.h"
+#include "nn/performer_mechanism.h"
+#include "nn/rfa_mechanism.h"
 #include "nn/softmax_mechanism.h"
+#include "nn/synthesizer_mechanism.h"
 
 namespace cosformer::nn {
 
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {
   require_possible(config, shape.causal);
-  if (config.name == "softmax") return std::make_shared<SoftmaxMechanism>(config, shape);
+  const std::string& name = config.name;
+  if (name == "linformer") return std::make_shared<LinformerMechanism>(config, shape);
+  if (name == "nystromformer") return std::make_shared<NystromformerMechanism>(config, shape);
+  if (name == "one_vs_each") return std::make_shared<OneVsEachMechanism>(config, shape);
+  if (name == "performer") return std::make_shared<PerformerMechanism>(config, shape);
+  if (name == "rfa") return std::make_shared<RfaMechanism>(config, shape);
+  if (name == "softmax") return std::make_shared<SoftmaxMechanism>(config, shape);
+  if (name == "synthesizer") return std::make_shared<SynthesizerMechanism>(config, shape);
+  if (config.feature_map == "softmax") return std::make_shared<CosineSoftmaxMechanism>(config, shape);
   return std::make_shared<CosineMechanism>(config, shape);
 }
 

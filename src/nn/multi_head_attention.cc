@@ -1,5 +1,7 @@
 #include "nn/multi_head_attention.h"
 
+#include <tuple>
+
 #include <ATen/ATen.h>
 
 #include "base/error.h"
@@ -21,6 +23,12 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadConfig& config, const Atte
   if (attention.convolution > 0) {
     convolution = register_module(
         "convolution", std::make_shared<ShortConvolution>(projected, attention.convolution, config.shape.causal));
+  }
+  if (config.stochastic) {
+    require_positions_possible(attention, "stochastic");
+    positions = register_module(
+        "positions", std::make_shared<StochasticPositions>(*config.stochastic, config.shape.heads, config.shape.dim));
+    config_.shape.qk_dim = config.stochastic->realizations;
   }
   mechanism = register_module("mechanism", make_mechanism(attention, config_.shape));
   if (attention.head_norm) head_norm_weight = register_parameter("head_norm_weight", at::ones({config.shape.dim}));
@@ -50,6 +58,7 @@ at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& ma
     q = rotate(q, rotary_table_);
     k = rotate(k, rotary_table_);
   }
+  if (positions) std::tie(q, k) = positions->forward(q, k);
   at::Tensor out = mechanism->forward_with_input(x, q, k, v, mask);
   if (head_norm_weight.defined()) out = rms_norm(out, head_norm_weight);
   out = out.reshape({batch, time, heads * dim});

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <torch/nn/modules/linear.h>
 
 #include "nn/mechanism.h"
 #include "nn/short_convolution.h"
+#include "nn/stochastic_positions.h"
 
 namespace cosformer::nn {
 
@@ -17,6 +19,7 @@ struct MultiHeadConfig {
   AttentionShape shape;
   bool bias = false;
   bool rotary = false;
+  std::optional<StochasticPositionConfig> stochastic;  // with stochastic positions
 };
 
 class MultiHeadAttention : public torch::nn::Module {
@@ -29,6 +32,7 @@ class MultiHeadAttention : public torch::nn::Module {
   // qkv_proj makes what the mechanism reads: queries, keys and values, or fewer.
   torch::nn::Linear qkv_proj{nullptr}, gate_proj{nullptr}, out_proj{nullptr};
   std::shared_ptr<ShortConvolution> convolution;
+  std::shared_ptr<StochasticPositions> positions;
   std::shared_ptr<Mechanism> mechanism;
   at::Tensor head_norm_weight;  // [D]
 
