@@ -14,6 +14,7 @@
 #include "cli/curves.h"
 #include "cli/progress_line.h"
 #include "cli/run_report.h"
+#include "nn/attention_config.h"
 #include "train/precision.h"
 #include "train/trainer.h"
 
@@ -21,12 +22,19 @@ namespace cosformer::cli {
 namespace {
 
 struct Options {
-  std::string config, out, resume;
+  std::vector<std::string> configs;
+  std::string out, resume;
   std::vector<std::string> assignments;
   std::string task, attention, data_path, device;
   long long seed = 0, steps = 0, from = -1;
   bool list_settings = false;
 };
+
+std::string attention_list() {
+  std::string text;
+  for (const std::string& name : nn::attention_names()) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
 
 void print_settings() {
   train::RunConfig config;
@@ -42,7 +50,7 @@ train::RunConfig config_from(const Options& o) {
   train::RunConfig config;
   Settings settings;
   train::add_settings(settings, config);
-  if (!o.config.empty()) settings.read_toml_file(o.config);
+  for (const std::string& file : o.configs) settings.read_toml_file(file);
   for (const std::string& assignment : o.assignments) settings.assign(assignment);
   if (!o.task.empty()) settings.set("data.task", o.task, "--task");
   if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");
@@ -94,7 +102,7 @@ train::TrainRequest request_from(const Options& o) {
   train::TrainRequest request;
   if (o.from >= 0) request.from = o.from;
   if (!o.resume.empty()) {
-    if (!o.config.empty() || !o.assignments.empty() || !o.task.empty() || !o.attention.empty() || !o.out.empty() ||
+    if (!o.configs.empty() || !o.assignments.empty() || !o.task.empty() || !o.attention.empty() || !o.out.empty() ||
         !o.data_path.empty() || !o.device.empty() || o.seed != 0 || o.steps != 0) {
       throw UserError("--resume goes on with the settings of the run; it takes no others (except --from)");
     }
@@ -178,8 +186,10 @@ void add_train(CLI::App& app) {
                  "your own files: text_files, text_pairs, idx_images, png_images, token_sequences, "
                  "value_sequences");
   app.add_option("--data", o->data_path, "file or folder of the data");
-  app.add_option("--attention", o->attention, "cosformer (the paper's), cosformer_plus, softmax, linear");
-  app.add_option("--config", o->config, "settings from a TOML file; configs/ has some");
+  app.add_option("--attention", o->attention, "the mechanism: " + attention_list() + "; docs/attention");
+  app.add_option("--config", o->configs,
+                 "settings from a TOML file; configs/ has some. May be given again: later ones win")
+      ->allow_extra_args(false);
   app.add_option("--set", o->assignments, "KEY=VALUE, a single setting; may be repeated")->allow_extra_args(false);
   app.add_option("--out", o->out, "folder of the run; by default runs/TASK-ATTENTION-SEED");
   app.add_option("--resume", o->resume, "go on with this run from its last checkpoint");

@@ -21,6 +21,7 @@ nn::BlockConfig block_config(const ModelConfig& c) {
   block.attention.shape.causal = c.causal;
   block.attention.bias = c.attention_bias;
   block.attention.rotary = c.positions == "rotary";
+  if (c.positions == "stochastic") block.attention.stochastic = c.stochastic;
   block.feed_forward = c.feed_forward;
   block.activation = c.activation;
   block.norm = c.norm;

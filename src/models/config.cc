@@ -15,7 +15,11 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.norm", c.norm, "LayerNorm or RMSNorm", {"layer", "rms"});
   s.add("model.norm_place", c.norm_place, "before each part, or after its residual connection", {"before", "after"});
   s.add("model.positions", c.positions, "how positions are told; grid: of images, by row and column",
-        {"none", "sinusoidal", "learned", "rotary", "grid"});
+        {"none", "sinusoidal", "learned", "rotary", "grid", "stochastic"});
+  s.add("model.stochastic_realizations", c.stochastic.realizations,
+        "stochastic positions: random realisations, the dimension of queries and keys", 1, 4096);
+  s.add("model.stochastic_sines", c.stochastic.sines, "stochastic positions: sines of a kernel", 1, 4096);
+  s.add("model.stochastic_gated", c.stochastic.gated, "stochastic positions: a learned part that knows no position");
   s.add("model.pooling", c.pooling, "what the classifier reads: the mean over tokens, or a token of its own",
         {"mean", "cls"});
   s.add("model.causal", c.causal, "tokens see only those before them");
@@ -56,7 +60,8 @@ void require_possible(const ModelConfig& c) {
         "settings: model.positions=grid tells rows and columns of images, but the data are none; "
         "set learned, sinusoidal or none");
   }
-  nn::require_possible(c.attention);
+  nn::require_possible(c.attention, c.causal);
+  nn::require_positions_possible(c.attention, c.positions);
 }
 
 std::string to_toml(const ModelConfig& config) {

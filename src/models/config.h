@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "nn/attention_config.h"
+#include "nn/stochastic_position_config.h"
 
 namespace cosformer::models {
 
@@ -29,6 +30,7 @@ struct ModelConfig {
   std::int64_t feed_forward = 256;
   std::string activation = "gelu", norm = "layer", norm_place = "before";
   std::string positions = "learned";
+  nn::StochasticPositionConfig stochastic;  // with positions "stochastic"
   std::string pooling = "mean";
   bool causal = false;
   std::string pair_features = "both";

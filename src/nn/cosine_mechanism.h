@@ -14,8 +14,31 @@ class CosineMechanism : public Mechanism {
   // ln γ of each head, ≤ 0; undefined without a decay.
   at::Tensor log_decay() const;
 
+  // The angle of each head where it is learned.
+  at::Tensor learned_theta() const;
+
   at::Tensor log_rate;  // [H], a parameter: γ = exp(−exp(log_rate)), so that it stays in (0, 1)
   at::Tensor theta;     // [H], a buffer, with spread angles
+  // [H], a parameter: with a division by the sum the logit of θ's share of π/2M, so that no weight turns negative;
+  // otherwise θ as a multiple of its first value.
+  at::Tensor angle;
+
+ private:
+  at::Tensor forward_with_learned_angles(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                         const at::Tensor& key_mask) const;
+
+  AttentionConfig config_;
+  AttentionShape shape_;
+  bool divides_;
+};
+
+// feature_map "softmax": exp(q_i·k_j/√d) cos(θ(i − j)), divided by its sum. Quadratic; what the method's similarity is
+// compared with.
+class CosineSoftmaxMechanism : public Mechanism {
+ public:
+  CosineSoftmaxMechanism(const AttentionConfig& config, const AttentionShape& shape);
+  at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const at::Tensor& key_mask) override;
 
  private:
   AttentionConfig config_;

@@ -16,6 +16,10 @@ struct AttentionShape {
   std::int64_t heads = 1, dim = 64;
   std::int64_t max_length = 0;  // no sequence is longer
   bool causal = false;
+  std::int64_t width = 0;   // of the block's input
+  std::int64_t qk_dim = 0;  // of queries and keys where positions have changed it; 0: dim
+
+  std::int64_t query_dim() const { return qk_dim > 0 ? qk_dim : dim; }
 };
 
 class Mechanism : public torch::nn::Module {
@@ -23,9 +27,15 @@ class Mechanism : public torch::nn::Module {
   // q, k, v [B, T, H, D], time and head strides free; key_mask [B, T] bool, true = present, or undefined → [B, T, H, D]
   virtual at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                              const at::Tensor& key_mask) = 0;
+
+  // As a block calls it: x [B, T, width] is what q, k and v were projected from, for the few mechanisms that read it.
+  virtual at::Tensor forward_with_input(const at::Tensor& /*x*/, const at::Tensor& q, const at::Tensor& k,
+                                        const at::Tensor& v, const at::Tensor& key_mask) {
+    return forward(q, k, v, key_mask);
+  }
 };
 
-// Throws UserError for what require_possible() refuses.
+// Throws UserError for what require_possible() refuses and for shapes that the mechanism cannot have.
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape);
 
 }  // namespace cosformer::nn

@@ -29,7 +29,8 @@ void add_settings(Settings& settings, RunConfig& config) {
 
 void require_possible(const RunConfig& config) {
   require_possible(config.train);
-  nn::require_possible(config.model.attention);
+  nn::require_possible(config.model.attention, config.model.causal);
+  nn::require_positions_possible(config.model.attention, config.model.positions);
 }
 
 std::string to_toml(const RunConfig& config) {

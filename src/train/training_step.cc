@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "nn/attention_traits.h"
 #include "train/precision.h"
 
 namespace cosformer::train {
@@ -28,7 +29,8 @@ std::uint64_t step_seed(std::int64_t seed, std::int64_t step) {
 TrainingStep::TrainingStep(models::Classifier& model, AdamW& optimizer, FlatParameters& parameters,
                            const TrainConfig& config, const StepOptions& options)
     : model_(model), optimizer_(optimizer), parameters_(parameters), config_(config), options_(options) {
-  if (StepGraph::available(options.device) && config.graph && config.accumulate == 1) {
+  const bool is_always_the_same = !nn::changes_while_training(model.config().attention);
+  if (StepGraph::available(options.device) && config.graph && config.accumulate == 1 && is_always_the_same) {
     graph_ = std::make_unique<StepGraph>();
   }
 }

@@ -42,6 +42,18 @@ const std::vector<std::vector<std::string>>& variants() {
       {"model.attention=cosformer", "model.positions=grid", "input.image_width=11", "input.image_height=3"},
       {"model.attention=linear", "model.positions=grid", "model.pooling=cls", "input.image_width=3",
        "input.image_height=11"},
+      {"model.attention=cosformer_plus", "attention.theta_learned=true", "model.causal=true"},
+      {"model.attention=cosformer", "attention.feature_map=softmax"},
+      {"model.attention=performer", "model.positions=rotary", "attention.features=24"},
+      {"model.attention=performer", "model.causal=true", "model.positions=stochastic"},
+      {"model.attention=linear", "model.positions=stochastic", "model.stochastic_gated=true"},
+      {"model.attention=rfa", "attention.variant=arc_cosine"},
+      {"model.attention=rfa", "attention.variant=gaussian_gated", "model.causal=true"},
+      {"model.attention=linformer", "attention.rank=8"},
+      {"model.attention=nystromformer", "attention.landmarks=6", "attention.value_window=5"},
+      {"model.attention=synthesizer"},
+      {"model.attention=synthesizer", "attention.variant=random", "model.causal=true"},
+      {"model.attention=one_vs_each", "model.positions=rotary"},
   };
   return all;
 }
@@ -102,6 +114,9 @@ TEST(ModelConfig, RefusesWhatCannotBeBuilt) {
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "attention.horizon=20"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "model.positions=rotary"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.positions=grid"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.attention=softmax", "model.positions=stochastic"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.attention=linformer", "model.causal=true"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.attention=softmax", "attention.features=8"})), UserError);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "nn/attention_options.h"
 #include "nn/cosine_mechanism.h"
 #include "nn/multi_head_attention.h"
 #include "nn/positions.h"
@@ -89,7 +90,7 @@ TEST(Mechanism, IsItsFormulaWithGradientsMasksAndBothDirections) {
       for (const bool masked : {false, true}) {
         SCOPED_TRACE(c.assignments.front() + (causal ? " causal" : " full") + (masked ? " masked" : ""));
         AttentionConfig config = config_of(c.assignments);
-        config.horizon = kHorizon;
+        if (reads_option(config.name, "attention.horizon")) config.horizon = kHorizon;
         const auto mechanism = make_mechanism(config, {kHeads, kDim, kTime, causal});
         const auto input = [] { return at::randn({2, kTime, kHeads, kDim}, at::kDouble).requires_grad_(); };
         const at::Tensor q = input(), k = input(), v = input();
@@ -145,13 +146,14 @@ TEST(AttentionConfig, ThePaperIsThePaper) {
             "softmax (convolution=3)");
   for (const char* extra :
        {"attention.decay=true", "attention.convolution=4", "attention.gate=true", "attention.head_norm=true"}) {
-    EXPECT_THROW(require_possible(config_of({"model.attention=cosformer", extra})), UserError) << extra;
+    EXPECT_THROW(require_possible(config_of({"model.attention=cosformer", extra}), false), UserError) << extra;
   }
-  EXPECT_THROW(require_possible(config_of({"model.attention=softmax", "attention.decay=true"})), UserError);
-  EXPECT_THROW(require_possible(config_of(
-                   {"model.attention=cosformer_plus", "attention.theta_spread=true", "attention.head_norm=false"})),
+  EXPECT_THROW(require_possible(config_of({"model.attention=softmax", "attention.decay=true"}), false), UserError);
+  EXPECT_THROW(require_possible(config_of({"model.attention=cosformer_plus", "attention.theta_spread=true",
+                                           "attention.head_norm=false"}),
+                                false),
                UserError);
-  EXPECT_THROW(require_possible(config_of({"model.attention=linear", "attention.reweight=true"})), UserError);
+  EXPECT_THROW(require_possible(config_of({"model.attention=linear", "attention.reweight=true"}), false), UserError);
   EXPECT_THROW(MultiHeadAttention({8, {2, 4, 20, false}, true, true}, config_of({"model.attention=cosformer"})),
                UserError);
 }

@@ -1,0 +1,55 @@
+#include "nn/performer_mechanism.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+
+#include "nn/feature_attention.h"
+#include "nn/full_precision.h"
+
+namespace cosformer::nn {
+namespace {
+
+// w_f·x − |x|²/2 with x scaled by d^(−1/4): [B, T, H, D] → [B, H, T, M], the logarithm of the features but for 1/√M.
+at::Tensor log_features(const at::Tensor& x, const at::Tensor& projection, std::int64_t dim) {
+  const at::Tensor scaled = at_least_float(x).transpose(1, 2) * std::pow(static_cast<double>(dim), -0.25);
+  return at::matmul(scaled, projection.transpose(1, 2)) - scaled.square().sum(-1, true) * 0.5;
+}
+
+}  // namespace
+
+PerformerMechanism::PerformerMechanism(const AttentionConfig& config, const AttentionShape& shape)
+    : config_(config), shape_(shape) {
+  projection = register_buffer("projection", orthogonal_directions(shape.heads, config.features, shape.query_dim()));
+  forwards_ = register_buffer("forwards", RedrawSchedule::new_count());
+}
+
+at::Tensor PerformerMechanism::forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                       const at::Tensor& key_mask) {
+  if (is_training() && schedule_.is_due(forwards_, config_.redraw)) {
+    at::NoGradGuard no_grad;
+    projection.copy_(orthogonal_directions(shape_.heads, config_.features, shape_.query_dim()));
+  }
+  at::Tensor query_features, key_features;
+  {
+    const FullPrecision full_precision;
+    // A copy where it may change before the backward pass.
+    const at::Tensor w = (config_.redraw > 0 ? projection.clone() : projection).to(at_least_float(q).scalar_type());
+    // Any factor of a query's features, and any factor common to all keys, cancels in the division. The greatest is
+    // made one.
+    const at::Tensor query = log_features(q, w, shape_.dim);
+    query_features = (query - query.detach().amax(-1, true)).exp();
+    at::Tensor key = log_features(k, w, shape_.dim);
+    if (key_mask.defined()) {
+      key =
+          key.masked_fill(key_mask.logical_not().unsqueeze(1).unsqueeze(-1), -std::numeric_limits<double>::infinity());
+    }
+    key_features = (key - key.detach().amax({2, 3}, true).clamp_min(-1e30)).exp();
+  }
+  const double factor = 1 / std::sqrt(static_cast<double>(config_.features));
+  return feature_attention((query_features * factor).transpose(1, 2), (key_features * factor).transpose(1, 2), v,
+                           shape_.causal, config_.eps);
+}
+
+}  // namespace cosformer::nn

@@ -1,0 +1,24 @@
+// Performer (Choromanski et al. 2021): softmax's kernel estimated by positive orthogonal random features (FAVOR+).
+#pragma once
+
+#include "nn/mechanism.h"
+#include "nn/random_features.h"
+
+namespace cosformer::nn {
+
+class PerformerMechanism : public Mechanism {
+ public:
+  PerformerMechanism(const AttentionConfig& config, const AttentionShape& shape);
+  at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const at::Tensor& key_mask) override;
+
+  at::Tensor projection;  // [H, M, D], a buffer
+
+ private:
+  AttentionConfig config_;
+  AttentionShape shape_;
+  at::Tensor forwards_;  // a buffer: training forwards so far
+  RedrawSchedule schedule_;
+};
+
+}  // namespace cosformer::nn
