@@ -11,6 +11,7 @@
 
 #include "base/table.h"
 #include "cli/allocation_peak.h"
+#include "nn/attention_traits.h"
 #include "ops/torch_compat.h"
 #include "train/training_step.h"
 
@@ -79,14 +80,19 @@ class ResidentPeak {
   double before_ = 0;
 };
 
-// Steps that would not end or not fit are not started: softmax without a fused kernel forms N×N matrices.
+// What cannot be causal, and steps that would not end or not fit, are not started: softmax without a fused kernel and
+// synthesizer form N×N matrices, one_vs_each also compares N³ pairs of keys.
 std::string why_skip(const TrainCase& c, const TrainEffort& effort) {
-  if (c.attention != "softmax" || c.device != "cpu") return "";
+  const std::string& no_causal = nn::traits_of(c.attention).no_causal;
+  if (c.causal && !no_causal.empty()) return "cannot be causal: " + no_causal;
+  const bool in_cubes = c.attention == "one_vs_each", in_squares = in_cubes || c.attention == "synthesizer";
+  if ((c.attention != "softmax" && !in_squares) || c.device != "cpu") return "";
   const double scores = static_cast<double>(c.batch * c.heads) * static_cast<double>(c.length * c.length);
   const double flops = 12 * scores * static_cast<double>(c.width / c.heads * c.layers);
-  const double seconds = flops / (20e9 * c.threads);
+  const double comparisons = in_cubes ? 2 * scores * static_cast<double>(c.length * c.layers) : 0;
+  const double seconds = flops / (20e9 * c.threads) + comparisons / (2e8 * c.threads);
   if (seconds > effort.most_seconds) return "would take about " + significant(seconds, 2) + " s a step";
-  if (!ops::kHasFusedSoftmax) {
+  if (!ops::kHasFusedSoftmax || in_squares) {
     const double bytes = scores * 4 * static_cast<double>((c.causal ? 3 : 2) * c.layers + 2);
     const double available = available_memory();
     if (available > 0 && bytes > 0.8 * available) {

@@ -16,15 +16,14 @@ std::vector<std::string> all_but_the_paper() {
   return names;
 }
 
-// Every variant of any mechanism; that it is one of the mechanism's own is checked with the other options.
-std::vector<std::string> all_variants() {
-  std::vector<std::string> variants{""};
+std::string variants_text() {
+  std::string text = "which of a mechanism's forms";
   for (const AttentionTraits& t : attention_traits()) {
-    for (const std::string& v : t.variants) {
-      if (std::find(variants.begin(), variants.end(), v) == variants.end()) variants.push_back(v);
+    for (std::size_t at = 0; at < t.variants.size(); ++at) {
+      text += (at == 0 ? "; " + t.name + ": " : ", ") + t.variants[at];
     }
   }
-  return variants;
+  return text;
 }
 
 std::vector<std::string> with_variants() {
@@ -67,7 +66,7 @@ std::vector<AttentionOption> table() {
        &C::head_norm,
        "RMSNorm per head in place of the division by the row sum",
        {"cosformer_plus", "linear"}},
-      {"variant", &C::variant, "which of a mechanism's forms", with_variants(), 0, 0, all_variants()},
+      {"variant", &C::variant, variants_text(), with_variants()},
       {"features", &C::features, "random features of a head", {"performer", "rfa"}, 0, 65536},
       {"redraw",
        &C::redraw,

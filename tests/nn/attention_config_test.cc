@@ -56,7 +56,7 @@ TEST(AttentionConfig, AnOptionThatIsNotReadIsRefused) {
         void operator()(std::int64_t AttentionConfig::*m) const { c.*m += 1; }
         void operator()(double AttentionConfig::*m) const { c.*m = c.*m / 2 + 0.1; }
         void operator()(std::string AttentionConfig::*m) const {
-          c.*m = c.*m == o.choices[1] ? o.choices[0] : o.choices[1];
+          c.*m = o.choices.empty() ? "other" : c.*m == o.choices[1] ? o.choices[0] : o.choices[1];
         }
       };
       std::visit(Changer{config, option}, option.member);

@@ -27,20 +27,20 @@ at::Tensor similarity(const std::string& feature_map, const at::Tensor& q, const
   return products(phi(q), phi(k));
 }
 
-// The exponential has no eps of its own scale in the definition; the others clamp as the operator does.
 TEST(CosineAblation, EverySimilarityWithAndWithoutReweighting) {
   std::uint64_t seed = 0;
   for (const char* feature_map : {"relu", "leaky_relu", "identity", "elu1", "silu", "softmax"}) {
     for (const bool reweight : {true, false}) {
       for (const bool causal : {true, false}) {
-        const RandomCase c(++seed, seed % 2 == 0);
+        ++seed;
+        const RandomCase c(seed, seed % 2 == 0);
         SCOPED_TRACE(std::string(feature_map) + (reweight ? ", reweight, " : ", ") + trace(seed, c, causal));
-        // Where weights have both signs, a small divisor would make every error great.
-        const char* eps = "0.5";
-        const auto config =
-            config_of({"model.attention=cosformer", std::string("attention.feature_map=") + feature_map,
-                       std::string("attention.reweight=") + (reweight ? "true" : "false"),
-                       std::string("attention.eps=") + (*feature_map == 's' ? "1e-30" : eps), "attention.horizon=50"});
+        // Where weights have both signs, a small divisor would make every error great. The exponential's common factor,
+        // which is taken out before the division, must not meet a clamp.
+        const char* eps = std::string(feature_map) == "softmax" ? "1e-30" : "0.5";
+        const auto config = config_of({"model.attention=cosformer", std::string("attention.feature_map=") + feature_map,
+                                       std::string("attention.reweight=") + (reweight ? "true" : "false"),
+                                       std::string("attention.eps=") + eps, "attention.horizon=50"});
         const auto mechanism = make<Mechanism>(config, c.shape(causal));
         at::Tensor weights = similarity(feature_map, c.q, c.k);
         if (reweight) weights = weights * (distances(c.time) * (std::numbers::pi / 100)).cos();
@@ -91,7 +91,9 @@ TEST(CosineAblation, LearnedAnglesAreDifferentiable) {
       mechanism->angle.add_(at::randn({c.heads}, at::kDouble) * 0.3);
     }
     const at::Tensor theta = mechanism->learned_theta().view({c.heads, 1, 1});
-    if (!head_norm) EXPECT_LE(theta.max().item<double>(), std::numbers::pi / 90);
+    if (!head_norm) {
+      EXPECT_LE(theta.max().item<double>(), std::numbers::pi / 90);
+    }
     at::Tensor weights = similarity("relu", c.q, c.k) * (distances(c.time) * theta).cos();
     std::vector<at::Tensor> inputs{c.q, c.k, c.v, mechanism->angle};
     if (decay) {

@@ -48,7 +48,7 @@ TEST(OneVsEach, LongRowsAreWorkedOnInParts) {
   const at::Tensor scores = at::randn({1, 2, 3, 700}, at::kDouble).requires_grad_();
   const at::Tensor all = at::ones({1, 2, 3, 700}, at::kDouble);
   const at::Tensor got = one_vs_each_log_bound(scores, {}) + std::log(2.0), wanted = bound(scores, all).log();
-  const at::Tensor finite = wanted.isfinite();
+  const at::Tensor finite = wanted > -600;  // products that did not underflow
   EXPECT_GT(finite.sum().item<std::int64_t>(), 700);
   EXPECT_LT(difference(got.masked_select(finite), wanted.masked_select(finite)), kTolerance);
 }

@@ -63,15 +63,16 @@ TEST(Performer, DirectionsAreOrthogonalAndOfRandomLength) {
 TEST(Performer, MoreFeaturesComeNearerToSoftmax) {
   at::manual_seed(5);
   const auto input = [] { return at::randn({4, 16, 1, 4}, at::kDouble); };
-  const at::Tensor q = input(), k = input(), v = input();
+  const at::Tensor q = input() * 0.7, k = input() * 0.7, v = input();
   const at::Tensor exact = attend((products(q, k) / 2.0).exp(), v, {}, false, 1e-300);
   std::vector<double> errors;
   for (const char* features : {"16", "4096"}) {
     const auto config = config_of({"model.attention=performer", std::string("attention.features=") + features});
-    errors.push_back(difference(make<PerformerMechanism>(config, {1, 4, 16, false})->forward(q, k, v, {}), exact));
+    const auto mechanism = make<PerformerMechanism>(config, {1, 4, 16, false});
+    errors.push_back((mechanism->forward(q, k, v, {}) - exact).abs().mean().item<double>());
   }
-  EXPECT_LT(errors[1], 0.1);
-  EXPECT_LT(errors[1], errors[0] / 3);
+  EXPECT_LT(errors[1], errors[0] / 4);  // sixteenfold is to be expected
+  EXPECT_LT(errors[1], 0.02 * exact.abs().max().item<double>());
 }
 
 TEST(Performer, RedrawsOnScheduleAndResumesIt) {

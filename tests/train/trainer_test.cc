@@ -111,12 +111,20 @@ TEST(Trainer, Learns) {
 
 TEST(Trainer, GoesOnExactlyAfterInterruptions) {
   const TemporaryDirectory folder;
-  // Accumulation and odd intervals, so that checkpoints fall between lines of the log and inside of epochs.
-  for (const char* extra : {"train.accumulate=1", "train.accumulate=3"}) {
-    SCOPED_TRACE(extra);
-    const RunConfig config = small_run({extra, "train.log_every=3", "model.dropout=0.2"});
-    const std::string whole = folder.file(std::string("whole") + extra),
-                      parts = folder.file(std::string("parts") + extra);
+  // Accumulation and odd intervals, so that checkpoints fall between lines of the log and inside of epochs; features
+  // that are drawn on a schedule of their own, and at every step.
+  const std::vector<std::vector<std::string>> variants{
+      {"train.accumulate=1"},
+      {"train.accumulate=3"},
+      {"model.attention=performer", "attention.redraw=5", "attention.features=12", "model.positions=stochastic"},
+      {"model.attention=rfa", "attention.features=12"},
+  };
+  for (const std::vector<std::string>& variant : variants) {
+    SCOPED_TRACE(testing::PrintToString(variant));
+    std::vector<std::string> assignments{"train.log_every=3", "model.dropout=0.2"};
+    assignments.insert(assignments.end(), variant.begin(), variant.end());
+    const RunConfig config = small_run(assignments);
+    const std::string whole = folder.file("whole-" + variant.front()), parts = folder.file("parts-" + variant.front());
     Watched watched;
     train_in(whole, config, letter_task(), watched);
     TrainResult result;
