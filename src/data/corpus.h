@@ -59,13 +59,15 @@ struct CorpusOptions {
   std::string cache_folder;  // empty: default_cache_folder()
   bool verify = false;       // check all of the cache now, not when a place is first read
   unsigned threads = 0;      // 0: all cores
-  Progress progress;         // bytes done and in all; may be empty
+
+  // Begins a progress line of bytes for what is said ("reading", "tokenising"); may be empty.
+  std::function<Progress(const std::string& what)> progress;
 };
 
 // $XDG_CACHE_HOME/cosformer/corpora, or .cache/cosformer/corpora in the home folder.
 std::string default_cache_folder();
 
-class TokenCache;
+class TokenCache;  // corpus_cache.h
 
 // A part of a corpus as one row of tokens. Cheap to copy; every function may be called from several threads.
 class CorpusPart {
@@ -73,7 +75,7 @@ class CorpusPart {
   CorpusPart() = default;
   // All of a cache.
   explicit CorpusPart(std::shared_ptr<const TokenCache> cache);
-  // Those segments (TokenCache::Segment) of it, in rising order.
+  // The segments of it with these numbers, in rising order.
   CorpusPart(std::shared_ptr<const TokenCache> cache, const std::vector<std::uint64_t>& segments);
 
   const TextCounts& counts() const { return counts_; }

@@ -22,7 +22,7 @@ struct MaskedTokens {
 };
 
 // Which tokens are drawn depends on seed and step alone; special ones never are. For language model batches the tokens
-// are LmBatch::targets; kNoTarget among them is input <mask> and not predicted. Throws UserError for rates that are no
+// are LmBatch::targets; kNoTarget among them is input <eod> and not predicted. Throws UserError for rates that are no
 // rates.
 MaskedTokens mask_tokens(std::span<const std::int32_t> tokens, const Tokenizer& tokenizer, const MaskOptions& options,
                          std::uint64_t seed, std::uint64_t step);

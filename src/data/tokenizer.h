@@ -45,7 +45,8 @@ class Tokenizer {
   virtual const std::vector<SpecialToken>& specials() const = 0;
   virtual TextCuts cuts() const = 0;
 
-  // Appends the ids of `text`, which may be any bytes. No special token is recognised in it.
+  // Appends the ids of `text`, which may be any bytes. Special tokens are not recognised in it, but for
+  // the published <unk> and <eos> of words and what a SentencePiece model from elsewhere defines.
   virtual void encode(std::string_view text, std::vector<std::int32_t>& ids) const = 0;
   // Appends the bytes that `id` adds to a text whose token before was `previous` (kNothing: none). Throws
   // std::out_of_range for an id that is not in the vocabulary.
@@ -66,6 +67,8 @@ class Tokenizer {
  protected:
   // What besides the kind makes this tokenizer; every constructor ends with it.
   void set_content(std::string content);
+  // Throws std::out_of_range.
+  void require_id(std::int32_t id) const;
 
  private:
   std::string content_, hash_;

@@ -28,6 +28,7 @@ struct SentencePieceOptions {
   std::int32_t vocabulary = 8000;  // ids, all special ones included
   std::string model = "unigram";   // or "bpe"
   unsigned threads = 0;            // 0: all cores. The number belongs to the result: sums are made per thread
+  double share = 1;                // of the lines are learned from, drawn at random but always the same
 };
 
 // Gives the next text to learn from, or false at the end.

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,7 +37,12 @@ class WordCounter {
   std::size_t different() const { return counts_.size(); }
 
  private:
-  std::unordered_map<std::string, std::uint64_t> counts_;
+  // Looks up views without making strings of them.
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, std::uint64_t, TextHash, std::equal_to<>> counts_;
   std::uint64_t words_ = 0, lines_ = 0;
 };
 
