@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
 
 #include "base/error.h"
-#include "base/file_descriptor.h"
 #include "base/sha256.h"
 #include "data/corpus_cache.h"
 #include "data/corpus_files.h"
@@ -20,6 +15,7 @@
 #include "data/corpus_split.h"
 #include "data/corpus_tokens.h"
 #include "data/file_content.h"
+#include "data/file_lock.h"
 #include "data/parallel.h"
 
 namespace cosformer::data {
@@ -42,29 +38,6 @@ struct OpenedCache {
   std::shared_ptr<const TokenCache> cache;
   bool built = false;
 };
-
-// One process makes a cache, others wait for it. Ends with this object, and with the process.
-class BuildLock {
- public:
-  explicit BuildLock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    if (!file_.is_open()) throw file_failure("create", path, errno);
-    while (::flock(file_.number(), LOCK_EX) != 0 && errno == EINTR) {
-    }  // where a file system has no locks, two processes may do the same work: the last one's file stays
-  }
-
- private:
-  FileDescriptor file_;
-};
-
-// What a killed process left behind: temporaries of AtomicFile for this file. Only while the lock is held.
-void remove_leftovers(const std::filesystem::path& cache) {
-  const std::string beginning = "." + cache.filename().string() + ".";
-  std::error_code error;
-  for (const auto& item : std::filesystem::directory_iterator(cache.parent_path(), error)) {
-    const std::string name = item.path().filename().string();
-    if (name.starts_with(beginning) && name.ends_with(".tmp")) std::filesystem::remove(item.path(), error);
-  }
-}
 
 Sha256::Digest key_of(const std::vector<HashedFile>& files, const CorpusOptions& options, const Tokenizer& tokenizer) {
   Json key = {{"version", kTokensVersion},
@@ -158,9 +131,9 @@ OpenedCache open_cache(const std::vector<std::string>& given, const std::string&
   const Sha256::Digest key = key_of(files, options, tokenizer);
   const std::string path = folder + "/" + hexadecimal(key).substr(0, 32) + ".tokens";
   if (auto cache = open_if_intact(path, key, options.verify)) return {cache, false};
-  const BuildLock lock(path + ".lock");
+  const FileLock lock(path);
   if (auto cache = open_if_intact(path, key, options.verify)) return {cache, false};  // another process was faster
-  remove_leftovers(path);
+  lock.remove_leftovers();
   build_cache(path, key, files, options, tokenizer);
   return {std::make_shared<TokenCache>(path, key, true), true};  // what was written is what can be read
 }

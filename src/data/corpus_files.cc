@@ -17,6 +17,7 @@
 #include "base/file_descriptor.h"
 #include "base/sha256.h"
 #include "data/file_content.h"
+#include "data/file_lock.h"
 #include "data/parallel.h"
 
 namespace cosformer::data {
@@ -110,6 +111,8 @@ void remember(const std::string& path, const std::map<std::string, Remembered>& 
   }
   const std::string text =
       Json{{"files", std::move(files)}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const FileLock lock(path);
+  lock.remove_leftovers();
   AtomicFile file(path);
   file.write(text.data(), text.size());
   file.commit();

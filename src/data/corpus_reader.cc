@@ -113,7 +113,10 @@ std::size_t BlockReader::find_cut(bool& continues) const {
     // The last whole line that is blank ends a document, or follows such a line.
     for (std::size_t end = newline; end != std::string_view::npos && end > 0;) {
       const std::size_t before = text.rfind('\n', end - 1);
-      if (before == std::string_view::npos) break;
+      if (before == std::string_view::npos) {
+        if (!continues_ && is_blank(text.substr(0, end))) return end + 1;
+        break;
+      }
       if (is_blank(text.substr(before, end - before))) return end + 1;
       end = before;
     }
@@ -122,7 +125,10 @@ std::size_t BlockReader::find_cut(bool& continues) const {
   continues = true;
   // The newline stays with what follows: only then is it known whether the document ends there.
   if (newline != std::string_view::npos && newline > 0) return newline;
-  return cuts_ == TextCuts::kAnywhere ? text.size() : 0;
+  if (cuts_ != TextCuts::kAnywhere) return 0;
+  // A line that is cut must be known not to be blank.
+  const bool open = rule_ == DocumentRule::kBlankLines && is_blank(text.substr(newline == 0 ? 1 : 0));
+  return open ? 0 : text.size();
 }
 
 void BlockReader::take(std::size_t size, bool continues, TextBlock& block) {
