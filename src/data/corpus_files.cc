@@ -1,12 +1,12 @@
 #include "data/corpus_files.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -178,7 +178,11 @@ std::vector<HashedFile> hash_files(const std::vector<std::string>& paths, const 
       known.emplace(names[i], Remembered{file.stamp, file.hash});
     }
   }
-  remember(memory, known);
+  try {
+    remember(memory, known);
+  } catch (const std::runtime_error&) {
+    // A folder that cannot be written to may still hold the caches; what is not remembered is hashed again.
+  }
   return files;
 }
 

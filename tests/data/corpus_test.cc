@@ -357,6 +357,32 @@ TEST_F(CorpusTest, KilledWhileBuildingItIsBuiltAnew) {
   EXPECT_GT(killed, 0);
 }
 
+TEST_F(CorpusTest, OfSeveralProcessesOneBuilds) {
+  std::mt19937 random(14);
+  write("a.txt", random_prose(20000, random));
+  const CorpusOptions with = options({"a.txt"}, DocumentRule::kBlankLines);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(::fork());
+    ASSERT_GE(children.back(), 0);
+    if (children.back() != 0) continue;
+    try {
+      ::_exit(open_corpus(with, byte_tokenizer()).caches_built.empty() ? 10 : 11);
+    } catch (...) {
+      ::_exit(2);
+    }
+  }
+  int opened = 0, built = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    opened += WIFEXITED(status) && WEXITSTATUS(status) == 10;
+    built += WIFEXITED(status) && WEXITSTATUS(status) == 11;
+  }
+  EXPECT_EQ(opened, 3);
+  EXPECT_EQ(built, 1);
+}
+
 TEST_F(CorpusTest, HoldsOutDocumentsOrTheEnd) {
   std::mt19937 random(13);
   const std::string text = random_prose(3000, random);
