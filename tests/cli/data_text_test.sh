@@ -30,7 +30,8 @@ expect 0 "words, " "$cosformer" data tokenizer --kind words --input texts.txt --
 expect 0 "bytes, 258 tokens" "$cosformer" data tokenizer --kind bytes --out bytes.tokenizer
 expect 2 "--input is missing" "$cosformer" data tokenizer --kind words --out x
 expect 2 "expected 264" "$cosformer" data tokenizer --vocabulary 100 --input texts.txt --out x
-expect 0 "sentencepiece, 300 tokens" "$cosformer" data tokenizer --vocabulary 300 --input texts.txt --out pieces.tokenizer
+expect 0 "sentencepiece, 300 tokens" "$cosformer" data tokenizer --vocabulary 300 --input texts.txt \
+  --out pieces.tokenizer
 # SentencePiece and libtorch in one program, on a whole corpus.
 expect 0 "document 2, " "$cosformer" data corpus --input texts.txt --tokenizer pieces.tokenizer --documents lines \
   --cache cache --show 2
