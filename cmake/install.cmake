@@ -4,6 +4,9 @@ include(CMakePackageConfigHelpers)
 install(TARGETS cosformer EXPORT cosformerTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET cosformer_sentencepiece)
+  install(TARGETS cosformer_sentencepiece LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(TARGET cosformer_cli)
   install(TARGETS cosformer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -1,4 +1,5 @@
-// `cosformer data`: makes the tasks that can be made, once; afterwards they are opened in place.
+// `cosformer data`: makes the tasks that can be made, once; afterwards they are opened in place. Tokenizers and corpora
+// are in data_text.cc.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/data_text.h"
 #include "cli/progress_line.h"
 #include "data/listops_generator.h"
 #include "data/listops_tsv.h"
@@ -120,6 +122,9 @@ void add_data(CLI::App& app) {
       ->capture_default_str();
   pathfinder.add_option("--preview", s->preview, "write that many training images as PNG files, to look at");
   pathfinder.callback([s] { make_pathfinder(*s); });
+
+  add_data_tokenizer(*app.add_subcommand("tokenizer", "learn a vocabulary from texts"));
+  add_data_corpus(*app.add_subcommand("corpus", "tokenise texts for language models, and tell what they hold"));
 }
 
 }  // namespace cosformer::cli

@@ -26,7 +26,7 @@ constexpr std::array kCommands{
     Command{"info", "what this build and this machine offer, or what a run is", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
-    Command{"data", "make the tasks of the Long Range Arena that can be made", add_data},
+    Command{"data", "make tasks of the Long Range Arena, tokenizers and corpora", add_data},
 };
 
 std::string command_list() {

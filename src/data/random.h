@@ -25,7 +25,12 @@ enum class RandomStream : std::uint64_t {
   kBatchOrder,
   kSplit,
   kArticles,
-  kPassages
+  kPassages,
+  kTokenizerText,
+  kCorpusSplit,
+  kWindowOrder,
+  kWindowShift,
+  kMasking
 };
 
 class Random {

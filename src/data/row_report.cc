@@ -1,5 +1,6 @@
 #include "data/row_report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -13,12 +14,15 @@ constexpr std::size_t kQuotedLength = 40;
 }  // namespace
 
 std::string excerpt(std::string_view text) {
+  std::size_t length = std::min(text.size(), kQuotedLength);
+  // Not inside a character: its bytes after the first are 10xxxxxx.
+  while (length > 0 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
   std::string result = "'";
-  for (const char c : text.substr(0, kQuotedLength)) {
+  for (const char c : text.substr(0, length)) {
     const auto byte = static_cast<unsigned char>(c);
     result += byte < 0x20 || byte == 0x7f ? '?' : c;
   }
-  return result + (text.size() > kQuotedLength ? "...'" : "'");
+  return result + (text.size() > length ? "...'" : "'");
 }
 
 void LoadReport::add(const LoadReport& other) {

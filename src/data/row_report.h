@@ -51,6 +51,8 @@ class RowReporter {
   // To be called for every example, or for none.
   void used_line(std::uint64_t line) { lines_.push_back(line); }
 
+  const LoadReport& report() const { return report_; }
+
   // Finishes the data set; throws UserError when not one row could be used.
   Loaded finish(const std::string& path, DatasetBuilder& builder, DatasetInfo info);
 
