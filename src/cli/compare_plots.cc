@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -20,7 +21,7 @@ constexpr std::array<const char*, 16> kColours{"c44e52", "4878a8", "55a868", "81
                                                "dd8452", "937860", "da8bc3", "5a5a5a", "1b9e77", "1f3a93",
                                                "e7298a", "66a61e", "000000", "b8860b"};
 constexpr const char* kFrame =
-    "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n"
+    "set grid lt 1 lw 0.7 lc rgb '#e0e0e0'\nset border 3\nset tics nomirror\n"
     "set key outside right top vertical reverse Left samplen 2\n";
 
 // With the same colour and point for a model in every picture.
@@ -43,6 +44,12 @@ std::string joined_with_commas(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", \\\n  ") + part;
   return text;
+}
+
+std::string block_name(std::size_t number) {
+  std::string name = "p";
+  name += std::to_string(number);
+  return name;
 }
 
 // Name → a file's: what is not a letter or digit becomes a dash.
@@ -117,7 +124,7 @@ class Drawing {
     }
     std::string data, labels;
     std::vector<std::string> parts;
-    int number = 0;
+    std::size_t number = 0;
     for (const CompareRow& row : rows_) {
       if (row.task != task || row.accuracy.count == 0) continue;
       ++number;
@@ -127,13 +134,13 @@ class Drawing {
       line << row.train_steps_per_s.mean << ' ' << 100 * row.accuracy.mean << ' ' << size << ' '
            << 100 * row.accuracy.deviation << '\n';
       label << row.train_steps_per_s.mean << ' ' << 100 * row.accuracy.mean << ' ' << number << '\n';
-      const std::string block = "p" + std::to_string(number);
+      const std::string block = block_name(number);
       data += gnuplot_data(block, line.str());
       labels += label.str();
       parts.push_back("$" + block + " using 1:2:3 with points pt 7 ps variable lc rgb " + look_.colour(row.name, "70") +
                       " title " + gnuplot_quoted(std::to_string(number) + "  " + row.name));
       if (row.accuracy.deviation > 0) {
-        parts.push_back("$" + block + " using 1:2:4 with yerrorbars pt -1 lw 1.2 lc rgb " + look_.colour(row.name) +
+        parts.push_back("$" + block + " using 1:2:4 with yerrorbars ps 0 lw 1.2 lc rgb " + look_.colour(row.name) +
                         " notitle");
       }
     }
@@ -145,7 +152,7 @@ class Drawing {
     draw(task + "-quality-speed", task + ": quality against speed",
          "Test accuracy (mean over seeds, with its deviation) against training steps a second; a circle's area is the "
          "peak memory of training. Up and to the right is better, smaller is better.",
-         data + gnuplot_data("labels", labels) + kFrame + "set logscale x\n" + range.str() +
+         data + gnuplot_data("labels", labels) + kFrame + "set logscale x 2\n" + range.str() +
              "set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training steps/s'\n"
              "set ylabel 'test accuracy, %'\nplot " +
              joined_with_commas(parts) + "\n",
@@ -204,7 +211,7 @@ class Drawing {
     std::string data;
     std::vector<std::string> parts;
     for (const std::string& model : order) {
-      const std::string block = "p" + std::to_string(parts.size());
+      const std::string block = block_name(parts.size());
       data += gnuplot_data(block, lines[model]);
       parts.push_back("$" + block + " with linespoints lw 2 ps 0.9 pt " + look_.point(model) + " lc rgb " +
                       look_.colour(model) + " title " + gnuplot_quoted(model));
@@ -212,8 +219,24 @@ class Drawing {
     draw(name, title,
          "Both axes logarithmic: what is linear in the length rises with slope one, what is quadratic with slope two. "
          "A line ends where the model could not go on; the table says why.",
-         data + kFrame + "set logscale xy\nset format x '%.0s%c'\nset xlabel 'tokens'\nset ylabel " +
+         data + kFrame + "set logscale xy\n" + length_tics() + "set xlabel 'tokens'\nset ylabel " +
              gnuplot_quoted(unit) + "\nplot " + joined_with_commas(parts) + "\n");
+  }
+
+  // The measured lengths themselves: "1K" for 1,024.
+  std::string length_tics() const {
+    std::set<long long> lengths;
+    for (const SpeedPoint& p : speed_) lengths.insert(p.length);
+    std::string tics;
+    for (const long long length : lengths) {
+      const std::string label = length % 1024 == 0 ? std::to_string(length / 1024) + "K" : std::to_string(length);
+      if (!tics.empty()) tics += ", ";
+      tics += gnuplot_quoted(label) + " " + std::to_string(length);
+    }
+    std::ostringstream text;
+    text << "set xtics (" << tics << ")\nset xrange [" << 0.9 * static_cast<double>(*lengths.begin()) << ":"
+         << 1.1 * static_cast<double>(*lengths.rbegin()) << "]\n";
+    return text.str();
   }
 
   void curves(const std::string& task, const std::string& quantity, double factor, const std::string& label) {
@@ -225,9 +248,10 @@ class Drawing {
       if (lines.empty()) continue;
       const bool first = std::find(named.begin(), named.end(), cell.name) == named.end();
       if (first) named.push_back(cell.name);
-      const std::string block = "p" + std::to_string(parts.size());
+      const std::string block = block_name(parts.size());
       data += gnuplot_data(block, lines);
-      parts.push_back("$" + block + " with lines lw 1.5 lc rgb " + look_.colour(cell.name) +
+      parts.push_back("$" + block + " with linespoints lw 1.5 ps " + (factor == 1 ? "0" : "0.6") + " pt " +
+                      look_.point(cell.name) + " lc rgb " + look_.colour(cell.name) +
                       (first ? " title " + gnuplot_quoted(cell.name) : " notitle"));
     }
     if (parts.empty()) return;

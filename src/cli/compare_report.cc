@@ -51,8 +51,8 @@ std::string content_of(const std::string& path) {
 using Grid = std::vector<std::vector<std::string>>;
 
 // The first row is the header, the first column names.
-std::string table_html(const Grid& grid) {
-  std::string html = "<table>\n";
+std::string table_html(const Grid& grid, const char* kind) {
+  std::string html = std::string("<table class=") + kind + ">\n";
   for (std::size_t r = 0; r < grid.size(); ++r) {
     html += "<tr>";
     for (std::size_t c = 0; c < grid[r].size(); ++c) {
@@ -97,7 +97,7 @@ std::string tasks_html(const CompareReport& report) {
     for (const TaskFloors& of_task : report.floors) {
       if (of_task.task == task) html += "<p>" + escaped(of_task.description) + "</p>\n";
     }
-    html += table_html(task_grid(report, task));
+    html += table_html(task_grid(report, task), "cells");
   }
   return html;
 }
@@ -110,7 +110,7 @@ std::string speed_html(const CompareReport& report) {
                                         {"peak memory of training", SpeedQuantity::kMemory}}) {
     Grid grid = speed_grid(report.speed, quantity);
     grid[0][0] = title;
-    html += table_html(grid);
+    html += table_html(grid, "speed");
   }
   for (const std::string& line : explain_skipped(report.speed)) html += "<p class=note>" + escaped(line) + "</p>\n";
   return html;
@@ -128,12 +128,14 @@ std::string plots_html(const CompareReport& report) {
 }
 
 constexpr const char* kStyle =
-    "body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:1080px;margin:2em auto;padding:0 1em}"
+    "body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:1160px;margin:2em auto;padding:0 1em}"
     "h1{font-size:1.6em}h2{font-size:1.25em;margin-top:2em;border-bottom:1px solid #ddd}"
-    "table{border-collapse:collapse;margin:1em 0;display:block;overflow-x:auto;font-variant-numeric:tabular-nums}"
-    "th,td{padding:.25em .8em;text-align:right;border-bottom:1px solid #eee;white-space:nowrap}"
-    "th:first-child{text-align:left;font-weight:normal}tr:first-child th{font-weight:600;border-bottom:2px solid #999}"
-    "td:last-child{text-align:left;white-space:normal;color:#a33}"
+    "table{border-collapse:collapse;margin:1em 0;display:block;overflow-x:auto;font-size:.92em;"
+    "font-variant-numeric:tabular-nums}"
+    "th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid #eee;white-space:nowrap}"
+    "th:first-child{text-align:left;font-weight:normal;white-space:normal}"
+    "tr:first-child th{font-weight:600;border-bottom:2px solid #999;white-space:normal;vertical-align:bottom}"
+    ".cells td:last-child{text-align:left;white-space:normal;color:#a33}"
     "figure{margin:2em 0}figcaption{margin-bottom:.5em}img{max-width:100%;height:auto}"
     "code{background:#f4f4f4;padding:.15em .4em;overflow-wrap:anywhere}.note{color:#666;margin:.2em 0}";
 

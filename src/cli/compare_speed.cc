@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -51,6 +52,7 @@ std::vector<std::string> shared_arguments(const CompareConfig& config) {
           "--feed-forward", std::to_string(m.feed_forward),
           "--precision",    config.speed.precision,
           "--device",       device,
+          "--threads",      std::to_string(at::get_num_threads()),
           "--seconds",      number_text(config.speed.seconds),
           "--most-seconds", number_text(config.speed.step_seconds)};
 }
