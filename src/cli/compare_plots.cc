@@ -140,19 +140,20 @@ class Drawing {
       parts.push_back("$" + block + " using 1:2:3 with points pt 7 ps variable lc rgb " + look_.colour(row.name, "70") +
                       " title " + gnuplot_quoted(std::to_string(number) + "  " + row.name));
       if (row.accuracy.deviation > 0) {
-        parts.push_back("$" + block + " using 1:2:4 with yerrorbars ps 0 lw 1.2 lc rgb " + look_.colour(row.name) +
-                        " notitle");
+        parts.push_back("$" + block + " using 1:($2-$4):(0):(2*$4) with vectors nohead lw 1.5 lc rgb " +
+                        look_.colour(row.name) + " notitle");
       }
     }
     const std::string floor = floor_line(best_floor(floors_, task));
     if (!floor.empty()) parts.push_back(floor);
     parts.emplace_back("$labels using 1:2:3 with labels font ',10' notitle");
     std::ostringstream range;
-    range << "set xrange [" << slowest / 1.6 << ":" << fastest * 1.6 << "]\n";
+    range << "set xrange [" << slowest / 1.4 << ":" << fastest * 1.3 << "]\n";
     draw(task + "-quality-speed", task + ": quality against speed",
          "Test accuracy (mean over seeds, with its deviation) against training steps a second; a circle's area is the "
          "peak memory of training. Up and to the right is better, smaller is better.",
-         data + gnuplot_data("labels", labels) + kFrame + "set logscale x 2\n" + range.str() +
+         data + gnuplot_data("labels", labels) + kFrame + (fastest > 4 * slowest ? "set logscale x 2\n" : "") +
+             range.str() +
              "set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training steps/s'\n"
              "set ylabel 'test accuracy, %'\nplot " +
              joined_with_commas(parts) + "\n",
