@@ -31,6 +31,8 @@ namespace fs = std::filesystem;
 // More of the output than this that the weights do not explain means that they are not the weights.
 constexpr double kMostDeviation = 1e-3;
 
+constexpr std::int64_t kMostTokens = 8192;
+
 struct Options {
   std::vector<std::string> runs;
   std::string config, task, attention, data_path, input, format = "auto", out = "attention-map";
@@ -105,7 +107,12 @@ data::Batch one_example(const Options& o, const Looked& first, const data::Datas
   data::BatchOptions options = train::batch_options(one, input);
   options.width_multiple = 1;  // no padding: every row and column of the picture is a token
   const std::uint32_t index[] = {static_cast<std::uint32_t>(o.example - 1)};
-  return data::make_batch(*dataset, index, options);
+  data::Batch batch = data::make_batch(*dataset, index, options);
+  if (batch.first.width > kMostTokens) {
+    throw UserError("the input has " + with_commas(batch.first.width) + " tokens; the weights of more than " +
+                    with_commas(kMostTokens) + " are too many to write down: give a shorter one with --input");
+  }
+  return batch;
 }
 
 // Runs the model over the batch with a recorder in the place of the layer's mechanism.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include <ATen/Parallel.h>
@@ -33,6 +34,11 @@ std::string number_text(double value) {
   return text.str();
 }
 
+// Whether a setting is one of those that bench train takes.
+bool is_of_model(const std::string& key) {
+  return key.rfind("attention.", 0) == 0;
+}
+
 // What every measurement has in common.
 std::vector<std::string> shared_arguments(const CompareConfig& config) {
   train::RunConfig run;
@@ -44,17 +50,24 @@ std::vector<std::string> shared_arguments(const CompareConfig& config) {
   for (const std::string& assignment : config.assignments) settings.assign(assignment);
   const models::ModelConfig& m = run.model;
   const std::string device = train::device_of(run.train).is_cuda() ? "cuda" : "cpu";
-  return {"--causal",       m.causal ? "yes" : "no",
-          "--batch",        std::to_string(config.speed.batch),
-          "--width",        std::to_string(m.width),
-          "--layers",       std::to_string(m.layers),
-          "--heads",        std::to_string(m.heads),
-          "--feed-forward", std::to_string(m.feed_forward),
-          "--precision",    config.speed.precision,
-          "--device",       device,
-          "--threads",      std::to_string(at::get_num_threads()),
-          "--seconds",      number_text(config.speed.seconds),
-          "--most-seconds", number_text(config.speed.step_seconds)};
+  std::vector<std::string> arguments{"--causal",       m.causal ? "yes" : "no",
+                                     "--batch",        std::to_string(config.speed.batch),
+                                     "--width",        std::to_string(m.width),
+                                     "--layers",       std::to_string(m.layers),
+                                     "--heads",        std::to_string(m.heads),
+                                     "--feed-forward", std::to_string(m.feed_forward),
+                                     "--precision",    config.speed.precision,
+                                     "--device",       device,
+                                     "--threads",      std::to_string(at::get_num_threads()),
+                                     "--seconds",      number_text(config.speed.seconds),
+                                     "--most-seconds", number_text(config.speed.step_seconds)};
+  for (const TomlValue& value : config.settings) {
+    if (is_of_model(value.key)) arguments.insert(arguments.end(), {"--set", value.key + "=" + value.items.front()});
+  }
+  for (const std::string& assignment : config.assignments) {
+    if (is_of_model(assignment)) arguments.insert(arguments.end(), {"--set", assignment});
+  }
+  return arguments;
 }
 
 // The settings of measurements are kept beside them, so that no table mixes two.
@@ -117,7 +130,7 @@ class SpeedMeasurement {
       for (const long long length : lengths_) {
         SpeedPoint point{config_.models[model].name, config_.models[model].attention, length, 0, 0, 0, 0, gave_up};
         progress.note(point.name + " N=" + with_commas(length));
-        if (gave_up.empty()) measure(config_.models[model], point);
+        if (gave_up.empty()) measure(config_.models[model], point, [&] { progress.advance(0); });
         if (!point.skipped.empty() && gave_up.empty()) {
           gave_up = "from " + with_commas(length) + " tokens on: " + point.skipped;
           point.skipped = gave_up;
@@ -130,7 +143,7 @@ class SpeedMeasurement {
   }
 
  private:
-  void measure(const ComparedModel& model, SpeedPoint& point) {
+  void measure(const ComparedModel& model, SpeedPoint& point, const std::function<void()>& watch) {
     std::string name = model.name + "-" + std::to_string(point.length);
     std::replace_if(
         name.begin(), name.end(), [](char c) { return c == '/' || c == ' ' || c == ','; }, '-');
@@ -139,13 +152,13 @@ class SpeedMeasurement {
     std::vector<std::string> arguments{
         "bench", "train", "--attention", model.attention, "--lengths", std::to_string(point.length), "--json", json};
     arguments.insert(arguments.end(), shared_.begin(), shared_.end());
-    for (const std::string& assignment : model.assignments) {
-      arguments.insert(arguments.end(), {"--set", assignment});
+    for (const std::string& assignment : model.assignments) {  // how it is trained does not matter here
+      if (is_of_model(assignment)) arguments.insert(arguments.end(), {"--set", assignment});
     }
     const bool on_cpu = !torch::cuda::is_available();  // a GPU's driver reserves more than there is
     fs::remove(output);
-    const ChildEnd end =
-        run_child({arguments, output, config_.speed.process_seconds, on_cpu ? kMemoryShare * available_memory() : 0});
+    const ChildEnd end = run_child(
+        {arguments, output, config_.speed.process_seconds, on_cpu ? kMemoryShare * available_memory() : 0}, watch);
     if (end.interrupted) throw Interrupted{};
     if (end.exit_code == 0 && take_measurement(json, point)) return;
     point.skipped =

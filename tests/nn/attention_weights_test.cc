@@ -54,7 +54,7 @@ TEST(AttentionWeights, AreTheDefinition) {
       const at::Tensor weights = attention_weights(*mechanism, q, k, mask);
       const at::Tensor expected = defined_weights(name, q, k, mask, causal);
       ASSERT_EQ(weights.sizes(), expected.sizes());
-      EXPECT_LT((weights - expected).abs().max().item<double>(), 1e-6);
+      EXPECT_LT((weights - expected).abs().max().item<double>(), 1e-12);
       EXPECT_EQ(weights[1].narrow(-1, 15, 8).abs().max().item<double>(), 0);
     }
   }
@@ -75,7 +75,7 @@ TEST(WeightRecorder, ExplainsTheOutputOfEveryMechanismAndChangesNothing) {
     const at::Tensor after = attention.forward(x, {});
     EXPECT_TRUE(at::equal(before, after));
     EXPECT_EQ(recorder->weights().sizes(), (at::IntArrayRef{1, 2, 32, 32}));
-    EXPECT_LT(recorder->deviation(), 1e-4);
+    EXPECT_LT(recorder->deviation(), 1e-5);
   }
 }
 
