@@ -1,10 +1,11 @@
 // `cosformer compare`: tasks × mechanisms × seeds, trained one after the other, and what came out side by side.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
@@ -60,10 +61,8 @@ std::vector<CellResult> results_of(const std::vector<PlannedCell>& cells) {
 std::string describe_speed(const CompareConfig& config) {
   return "Whole optimiser steps, and forward passes, of a classifier of random tokens, " +
          std::to_string(config.speed.batch) +
-         " a step, each model and length in a process of its own (cosformer bench "
-         "train); " +
-         std::to_string(std::thread::hardware_concurrency()) +
-         " hardware threads. The settings are in speed/settings.txt.";
+         " a step, each model and length in a process of its own (cosformer bench train), " +
+         std::to_string(at::get_num_threads()) + " CPU threads. The settings are in speed/settings.txt.";
 }
 
 void print_plan(const ComparePlan& plan) {
@@ -95,6 +94,10 @@ class Comparison {
       return;
     }
     make_folder();
+    if (config_.threads > 0) {  // the cells' processes inherit it
+      setenv("OMP_NUM_THREADS", std::to_string(config_.threads).c_str(), 1);
+      at::set_num_threads(static_cast<int>(config_.threads));
+    }
     const train::RunLock lock(folder_);
     try {
       say("comparison in " + folder_ + ": " + std::to_string(plan_.cells.size()) + " cells, " +

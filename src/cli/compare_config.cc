@@ -23,6 +23,7 @@ void add_settings(Settings& s, CompareSection& section, CompareConfig& c) {
   s.add("compare.seeds", c.seeds, "runs of each model", 1, 10000);
   s.add("compare.first_seed", c.first_seed, "the others follow it");
   s.add("compare.match_parameters", c.match_parameters, "feed-forward parts that make the models equally large");
+  s.add("compare.threads", c.threads, "CPU threads of every process; 0: all cores", 0, 4096);
   s.add("compare.lengths", section.lengths, "at which speed and memory are measured; [] for none");
   s.add("compare.speed_batch", c.speed.batch, "sequences a step there", 1);
   s.add("compare.speed_seconds", c.speed.seconds, "how long steps are repeated there", 0.01);

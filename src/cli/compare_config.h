@@ -49,6 +49,7 @@ struct CompareConfig {
   std::vector<ComparedModel> models;
   std::int64_t first_seed = 0, seeds = 1;
   bool match_parameters = true;
+  std::int64_t threads = 0;  // of every process; 0: as OMP_NUM_THREADS says, or all cores
   SpeedConfig speed;
 };
 

@@ -37,6 +37,7 @@ cat > tiny.toml << 'TOML'
 [compare]
 attention = ["cosformer", "softmax", "linear"]
 seeds = 1
+threads = 1
 lengths = [64, 128]
 speed_seconds = 0.02
 
@@ -67,7 +68,7 @@ expect 0 'cosformer +0 +1,500 +16 ' "$program" compare --config tiny.toml --dry-
 cells=compare/tiny/cells
 "$program" compare --config tiny.toml > output.txt 2>&1 &
 process=$!
-for _ in $(seq 1 1200); do
+for _ in $(seq 1 6000); do
   ls $cells/text_files-softmax-0/checkpoints/step-* > listing.txt 2> /dev/null && break
   sleep 0.05
 done
@@ -110,7 +111,7 @@ expect 2 'measured with other settings' "$program" compare --config tiny.toml --
 # Ctrl-C ends with 130 and can be gone on with.
 "$program" compare --config tiny.toml --out stopped --lengths none > output.txt 2>&1 &
 process=$!
-for _ in $(seq 1 1200); do
+for _ in $(seq 1 6000); do
   [ -s stopped/cells/text_files-cosformer-0/metrics.jsonl ] && break
   sleep 0.05
 done
