@@ -40,6 +40,18 @@ struct AttentionConfig {
   std::int64_t iterations = 0;    // of an iterative inverse or normalisation
   std::int64_t value_window = 0;  // width of a convolution over the values that is added to the output
 
+  // Sparse patterns'.
+  std::int64_t block = 64;         // tokens that are handled together
+  std::int64_t neighbours = 0;     // blocks seen on either side
+  std::int64_t window = 512;       // tokens around a token that it sees
+  std::int64_t global = 1;         // first tokens, which see all and are seen by all
+  std::int64_t random_blocks = 3;  // seen besides, drawn once
+  std::int64_t stride = 0;         // l; 0: the root of the model's greatest length
+  std::int64_t summary = 8;        // c, the tokens of a block that later blocks see
+  std::int64_t rounds = 4;         // of hashing
+  std::int64_t buckets = 0;        // of a round; 0: two for each block of the greatest length
+  double temperature = 0.75;       // of a soft sorting
+
   // Around any mechanism.
   std::int64_t convolution = 0;  // width of a depthwise convolution over time on q, k and v; 0: none
   bool gate = false;             // the output times a sigmoid of the input

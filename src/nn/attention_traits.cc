@@ -64,6 +64,19 @@ std::vector<AttentionTraits> table() {
        .no_rotary = "it forms no products of queries and keys, which alone would feel the angles",
        .no_stochastic = "it forms no products of queries and keys, which alone would feel them"},
       {.name = "one_vs_each", .no_stochastic = kFormsScores},
+      {.name = "local", .no_stochastic = kFormsScores},
+      {.name = "longformer", .no_stochastic = kFormsScores},
+      {.name = "bigbird",
+       .preset = [](AttentionConfig& c, bool) { c.global = 128; },
+       .no_causal = "its global and random blocks see what comes later; the paper has it in encoders only",
+       .no_stochastic = kFormsScores},
+      {.name = "sparse", .variants = {"strided", "fixed"}, .no_stochastic = kFormsScores},
+      {.name = "reformer", .no_stochastic = kFormsScores},
+      {.name = "sinkhorn",
+       .preset = [](AttentionConfig& c, bool) { c.iterations = 8; },
+       .no_causal = "balancing rows and columns of its sorting lets earlier blocks depend on later ones",
+       .no_rotary = "its sorted blocks are mixtures of keys from different positions",
+       .no_stochastic = kFormsScores},
   };
 }
 
@@ -94,6 +107,7 @@ AttentionConfig preset_of(const std::string& name, bool causal) {
 
 std::string projections_of(const AttentionConfig& config) {
   if (config.name == "synthesizer") return config.variant == "dense" ? "qv" : "v";
+  if (config.name == "reformer") return "qv";
   return "qkv";
 }
 

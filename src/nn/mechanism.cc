@@ -1,12 +1,18 @@
 #include "nn/mechanism.h"
 
+#include "nn/bigbird_mechanism.h"
 #include "nn/cosine_mechanism.h"
 #include "nn/linformer_mechanism.h"
+#include "nn/local_mechanism.h"
+#include "nn/longformer_mechanism.h"
 #include "nn/nystromformer_mechanism.h"
 #include "nn/one_vs_each_mechanism.h"
 #include "nn/performer_mechanism.h"
+#include "nn/reformer_mechanism.h"
 #include "nn/rfa_mechanism.h"
+#include "nn/sinkhorn_mechanism.h"
 #include "nn/softmax_mechanism.h"
+#include "nn/sparse_mechanism.h"
 #include "nn/synthesizer_mechanism.h"
 
 namespace cosformer::nn {
@@ -14,12 +20,18 @@ namespace cosformer::nn {
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {
   require_possible(config, shape.causal);
   const std::string& name = config.name;
+  if (name == "bigbird") return std::make_shared<BigBirdMechanism>(config, shape);
   if (name == "linformer") return std::make_shared<LinformerMechanism>(config, shape);
+  if (name == "local") return std::make_shared<LocalMechanism>(config, shape);
+  if (name == "longformer") return std::make_shared<LongformerMechanism>(config, shape);
   if (name == "nystromformer") return std::make_shared<NystromformerMechanism>(config, shape);
   if (name == "one_vs_each") return std::make_shared<OneVsEachMechanism>(config, shape);
   if (name == "performer") return std::make_shared<PerformerMechanism>(config, shape);
+  if (name == "reformer") return std::make_shared<ReformerMechanism>(config, shape);
   if (name == "rfa") return std::make_shared<RfaMechanism>(config, shape);
+  if (name == "sinkhorn") return std::make_shared<SinkhornMechanism>(config, shape);
   if (name == "softmax") return std::make_shared<SoftmaxMechanism>(config, shape);
+  if (name == "sparse") return std::make_shared<SparseMechanism>(config, shape);
   if (name == "synthesizer") return std::make_shared<SynthesizerMechanism>(config, shape);
   if (config.feature_map == "softmax") return std::make_shared<CosineSoftmaxMechanism>(config, shape);
   return std::make_shared<CosineMechanism>(config, shape);
