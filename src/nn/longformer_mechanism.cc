@@ -12,6 +12,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// A window of 2·reach is covered by blocks; small ones waste less at its ends, but are slower to multiply.
+std::int64_t block_for(std::int64_t reach) {
+  return std::max(reach / 4, std::min<std::int64_t>(reach, 32));
+}
+
 // Not farther than `reach`, or one of the first `global` tokens.
 PairRule near_or_global(std::int64_t reach, std::int64_t global, bool causal) {
   return [=](at::Tensor& scores, const at::Tensor& queries, const at::Tensor& keys) {
@@ -39,7 +44,7 @@ LongformerMechanism::LongformerMechanism(const AttentionConfig& config, const At
 at::Tensor LongformerMechanism::attend_to_window(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                                  const at::Tensor& key_mask) const {
   const std::int64_t time = q.size(1), reach = config_.window / 2, global = std::min(config_.global, time);
-  const std::int64_t block = std::clamp<std::int64_t>(reach, 1, time);
+  const std::int64_t block = std::min(block_for(reach), time), near = blocks_in(reach, block);
   BlockPattern pattern;
   pattern.query_block = pattern.key_block = block;
   pattern.key_blocks = with_leading_blocks(

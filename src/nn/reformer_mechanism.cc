@@ -38,23 +38,19 @@ std::vector<std::int64_t> factors_of(std::int64_t buckets) {
   return {first, buckets / first};
 }
 
-// Tags of a token: its position, its cell in this round, and, with several rounds, its cell in each. A cell is
-// bucket · (chunks + 2) + chunk: a query sees a key if its cell is the same or the next.
-PairRule hash_rule(std::int64_t rounds, bool causal) {
+// Tags of a token: its position, its bucket in this round, and its cell in each round before. A cell is
+// bucket · (chunks + 2) + chunk: in its round a query has seen a key whose cell is the same or the last before.
+PairRule hash_rule(std::int64_t earlier_rounds, bool causal) {
   return [=](at::Tensor& scores, const at::Tensor& queries, const at::Tensor& keys) {
-    const auto sees = [&](std::int64_t tag) {
-      return (queries.select(-1, tag) - keys.select(-1, tag)).bitwise_and_(~1).eq(0);
-    };
-    const at::Tensor i = queries.select(-1, 0), j = keys.select(-1, 0);
-    at::Tensor hidden = sees(1).logical_not_();
-    if (causal) hidden.logical_or_(j.gt(i));
+    const auto query = [&](std::int64_t tag) { return queries.select(-1, tag); };
+    const auto key = [&](std::int64_t tag) { return keys.select(-1, tag); };
+    at::Tensor hidden = query(1).ne(key(1));
+    if (causal) hidden.logical_or_(key(0).gt(query(0)));
+    for (std::int64_t tag = 2; tag < 2 + earlier_rounds; ++tag) {  // a key that several rounds find counts once
+      hidden.logical_or_(query(tag).eq(key(tag))).logical_or_((query(tag) - 1).eq(key(tag)));
+    }
     scores.masked_fill_(hidden, -kInfinity);
-    scores.sub_(j.eq(i).to(scores.scalar_type()).mul_(kSelfPenalty));
-    if (rounds == 1) return;
-    // A key that several rounds find counts once.
-    at::Tensor count = sees(2).to(scores.scalar_type());
-    for (std::int64_t round = 1; round < rounds; ++round) count.add_(sees(2 + round));
-    scores.sub_(count.clamp_min_(1).log_());
+    if (earlier_rounds == 0) scores.add_(key(0).eq(query(0)), -kSelfPenalty);  // later ones do not find it again
   };
 }
 
@@ -92,49 +88,39 @@ at::Tensor ReformerMechanism::buckets_of(const at::Tensor& q, const at::Tensor& 
 
 at::Tensor ReformerMechanism::forward(const at::Tensor& q, const at::Tensor& /*k*/, const at::Tensor& v,
                                       const at::Tensor& key_mask) {
-  const std::int64_t batch = q.size(0), time = q.size(1), heads = q.size(2), rounds = config_.rounds;
+  const std::int64_t batch = q.size(0), time = q.size(1), heads = q.size(2), groups = batch * heads;
   const std::int64_t chunk = std::min(config_.block, time), chunks = blocks_in(time, chunk);
-  const at::Tensor queries = q.transpose(1, 2);
-
-  TokenOrder order;
-  BlockPattern pattern;
-  {
-    at::NoGradGuard no_grad;
-    at::Tensor bucket = buckets_of(queries, is_training() ? at::randn_like(rotations) : rotations);
-    // Absent tokens are sorted behind all others, so that those are where they would be without them.
-    if (key_mask.defined()) {
-      bucket = bucket.masked_fill(key_mask.logical_not().view({batch, 1, 1, time}), config_.buckets);
-    }
-    bucket = bucket.view({batch * heads, rounds, time});
-    order = TokenOrder(bucket * time + at::arange(time, bucket.options()));
-    const at::Tensor cell = bucket * (chunks + 2) + order.place().floor_divide(chunk);  // [G, rounds, T]
-    std::vector<at::Tensor> tags{order.token(), order.sorted(cell)};
-    for (std::int64_t round = 0; rounds > 1 && round < rounds; ++round) {
-      tags.push_back(order.sorted(cell.narrow(1, round, 1).expand({-1, rounds, -1})));
-    }
-    pattern.query_tags = at::stack(tags, -1).to(at::kInt).view({batch * heads * rounds, time, -1});
-    pattern.key_tags = pattern.query_tags;
-    if (key_mask.defined()) {
-      const at::Tensor present = mask_per_head(key_mask, heads).unsqueeze(1).expand({-1, rounds, -1});
-      pattern.key_present = order.sorted(present).view({batch * heads * rounds, time});
-    }
-    pattern.query_block = pattern.key_block = chunk;
-    pattern.key_blocks = neighbouring_blocks(chunks, 1, 0, q.device());
-    pattern.rule = hash_rule(rounds, shape_.causal);
-  }
-
+  const auto by_group = [&](const at::Tensor& x) { return x.reshape({groups, time, x.size(3)}); };
+  const at::Tensor queries = by_group(q.transpose(1, 2)), values = by_group(v.transpose(1, 2));
   const at::ScalarType sums = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor in_sums = queries.to(sums);
   const at::Tensor keys = (in_sums / in_sums.norm(2, -1, true).clamp_min(1e-12)).to(q.scalar_type());
-  const auto by_round = [&](const at::Tensor& x) {
-    return order.sort(x.reshape({batch * heads, time, x.size(3)})).view({batch, heads * rounds, time, x.size(3)});
-  };
-  const PartialAttention found =
-      block_attention(by_round(queries), by_round(keys), by_round(v.transpose(1, 2)), pattern);
-  const at::Tensor out = order.restore(found.out.reshape({batch * heads, rounds, time, v.size(3)}));
-  const at::Tensor lse = order.restore(found.lse.reshape({batch * heads, rounds, time, 1})).squeeze(-1);
+
+  const at::Tensor present = mask_per_head(key_mask, heads);
+  at::Tensor buckets = buckets_of(q.detach().transpose(1, 2), is_training() ? at::randn_like(rotations) : rotations)
+                           .reshape({groups, config_.rounds, time});
+  // Absent tokens are sorted behind all others, so that those are where they would be without them.
+  if (present.defined()) buckets = buckets.masked_fill(present.logical_not().unsqueeze(1), config_.buckets);
+
   std::vector<PartialAttention> parts;
-  for (std::int64_t round = 0; round < rounds; ++round) parts.push_back({out.select(1, round), lse.select(1, round)});
+  std::vector<at::Tensor> cells;  // [G, T] of each round so far
+  for (std::int64_t round = 0; round < config_.rounds; ++round) {
+    const at::Tensor bucket = buckets.select(1, round);
+    const TokenOrder order(bucket * time + at::arange(time, bucket.options()));
+    std::vector<at::Tensor> tags{order.token(), order.sorted(bucket)};
+    for (const at::Tensor& cell : cells) tags.push_back(order.sorted(cell));
+    BlockPattern pattern;
+    pattern.query_block = pattern.key_block = chunk;
+    pattern.key_blocks = neighbouring_blocks(chunks, 1, 0, q.device());
+    pattern.query_tags = pattern.key_tags = at::stack(tags, -1).to(at::kInt);
+    if (present.defined()) pattern.key_present = order.sorted(present);
+    pattern.rule = hash_rule(round, shape_.causal);
+
+    const auto sorted = [&](const at::Tensor& x) { return order.sort(x).view({batch, heads, time, x.size(2)}); };
+    const PartialAttention found = block_attention(sorted(queries), sorted(keys), sorted(values), pattern);
+    parts.push_back({order.restore(by_group(found.out)), order.restore(by_group(found.lse.unsqueeze(-1))).squeeze(-1)});
+    cells.push_back(bucket * (chunks + 2) + order.place().floor_divide(chunk));
+  }
   return merge(parts).view({batch, heads, time, v.size(3)}).transpose(1, 2);
 }
 

@@ -1,5 +1,5 @@
-// Tokens in another order, differently in each group and round, and back. Both ways and both gradients are gathers of
-// whole rows, so results do not depend on the order in which a device adds.
+// Tokens in another order, differently in each group, and back. Both ways and both gradients are gathers of whole rows,
+// so results do not depend on the order in which a device adds.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,19 +8,17 @@ namespace cosformer::nn {
 
 class TokenOrder {
  public:
-  TokenOrder() = default;
-  // keys [G, rounds, T] int64, all different within a row: ascending keys give the order.
+  // keys [G, T] int64, all different within a row: ascending keys give the order.
   explicit TokenOrder(const at::Tensor& keys);
 
-  const at::Tensor& token() const { return token_; }  // [G, rounds, T]: which token stands at a place
-  const at::Tensor& place() const { return place_; }  // [G, rounds, T]: at which place a token stands
+  const at::Tensor& token() const { return token_; }  // [G, T]: which token stands at a place
+  const at::Tensor& place() const { return place_; }  // [G, T]: at which place a token stands
 
-  // x [G, rounds, T] in order; no gradient.
-  at::Tensor sorted(const at::Tensor& x) const { return x.gather(2, token_); }
+  // x [G, T] in order; no gradient.
+  at::Tensor sorted(const at::Tensor& x) const { return x.gather(1, token_); }
 
-  // [G, T, D] → [G, rounds, T, D].
+  // [G, T, D] in order, and back.
   at::Tensor sort(const at::Tensor& x) const;
-  // [G, rounds, T, D] in order → as it was.
   at::Tensor restore(const at::Tensor& x) const;
 
  private:
