@@ -210,7 +210,7 @@ CompareConfig compare_config_from(const CompareFlags& flags) {
   require_complete(c, where);
   require_known_settings(c);
   c.name = !flags.config.empty() ? fs::path(flags.config).stem().string() : c.tasks.front().name;
-  if (flags.speed_only) c.name += "-speed";
+  if (flags.speed_only) c.name = flags.config.empty() && flags.task.empty() ? "speed" : c.name + "-speed";
   return c;
 }
 
