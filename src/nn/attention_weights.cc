@@ -9,34 +9,39 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1;  // of what is drawn at random in each pass
 
-at::Tensor seeded_forward(Mechanism& mechanism, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const at::Tensor& key_mask) {
+at::Tensor seeded_forward(Mechanism& mechanism, const at::Tensor& x, const at::Tensor& q, const at::Tensor& k,
+                          const at::Tensor& v, const at::Tensor& key_mask) {
   at::manual_seed(kSeed);
-  return mechanism.forward(q, k, v, key_mask);
+  return mechanism.forward_with_input(x, q, k, v, key_mask);
 }
 
 }  // namespace
 
-at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& q, const at::Tensor& k,
-                             const at::Tensor& key_mask) {
+at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& x, const at::Tensor& q, const at::Tensor& k,
+                             std::int64_t value_dim, const at::Tensor& key_mask) {
   const at::NoGradGuard no_grad;
-  const std::int64_t batch = q.size(0), time = q.size(1), heads = q.size(2), dim = q.size(3);
+  const std::int64_t batch = q.size(0), time = q.size(1), heads = q.size(2), dim = value_dim;
   const at::Tensor identity = at::eye(time, q.options());  // [T, T]
   std::vector<at::Tensor> slices;
   for (std::int64_t first = 0; first < time; first += dim) {
     const std::int64_t count = std::min(dim, time - first);
     at::Tensor v = at::zeros({batch, time, heads, dim}, q.options());
     v.narrow(-1, 0, count).copy_(identity.narrow(1, first, count).view({1, time, 1, count}));
-    slices.push_back(seeded_forward(mechanism, q, k, v, key_mask).narrow(-1, 0, count));
+    slices.push_back(seeded_forward(mechanism, x, q, k, v, key_mask).narrow(-1, 0, count));
   }
   return at::cat(slices, -1).transpose(1, 2).contiguous();  // [B, T, H, T] → [B, H, T, T]
 }
 
 at::Tensor WeightRecorder::forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                    const at::Tensor& key_mask) {
-  if (weights_.defined()) return mechanism_->forward(q, k, v, key_mask);
-  const at::Tensor out = seeded_forward(*mechanism_, q, k, v, key_mask);
-  weights_ = attention_weights(*mechanism_, q, k, key_mask);
+  return forward_with_input({}, q, k, v, key_mask);
+}
+
+at::Tensor WeightRecorder::forward_with_input(const at::Tensor& x, const at::Tensor& q, const at::Tensor& k,
+                                              const at::Tensor& v, const at::Tensor& key_mask) {
+  if (weights_.defined()) return mechanism_->forward_with_input(x, q, k, v, key_mask);
+  const at::Tensor out = seeded_forward(*mechanism_, x, q, k, v, key_mask);
+  weights_ = attention_weights(*mechanism_, x, q, k, v.size(3), key_mask);
   const at::Tensor again = at::matmul(weights_, v.transpose(1, 2).to(weights_.scalar_type())).transpose(1, 2);
   deviation_ = ((again - out).abs().max() / out.abs().max().clamp_min(1e-30)).item<double>();
   return out;

@@ -9,10 +9,10 @@
 
 namespace cosformer::nn {
 
-// q, k [B, T, H, D], key_mask [B, T] or undefined → [B, H, T, T]: what out_i takes of v_j. Whatever the mechanism draws
-// at random is drawn alike in every pass.
-at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& q, const at::Tensor& k,
-                             const at::Tensor& key_mask);
+// x [B, T, width] (undefined for mechanisms that do not read it), q, k [B, T, H, D], key_mask [B, T] or undefined
+// → [B, H, T, T]: what out_i takes of v_j. Whatever the mechanism draws at random is drawn alike in every pass.
+at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& x, const at::Tensor& q, const at::Tensor& k,
+                             std::int64_t value_dim, const at::Tensor& key_mask);
 
 // Stands in a mechanism's place and keeps the weights of the first forward pass that comes through.
 class WeightRecorder : public Mechanism {
@@ -20,6 +20,8 @@ class WeightRecorder : public Mechanism {
   explicit WeightRecorder(std::shared_ptr<Mechanism> mechanism) : mechanism_(std::move(mechanism)) {}
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
+  at::Tensor forward_with_input(const at::Tensor& x, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                const at::Tensor& key_mask) override;
 
   const at::Tensor& weights() const { return weights_; }  // [B, H, T, T]; undefined before the first pass
   // How far the weights times the values are from the output, at most, beside the output's greatest value.

@@ -9,9 +9,11 @@
 #ifdef __CUDACC__
 #define COSFORMER_ITEM __device__ __forceinline__
 #define COSFORMER_ANYWHERE __host__ __device__
+#define COSFORMER_UNROLL _Pragma("unroll")
 #else
 #define COSFORMER_ITEM inline
 #define COSFORMER_ANYWHERE
+#define COSFORMER_UNROLL
 #endif
 
 namespace cosformer::kernels::cuda {
@@ -38,7 +40,7 @@ struct alignas(kLanes * sizeof(T) >= 16 ? 16 : sizeof(T)) Pack {
 template <class Io, int kLanes>
 COSFORMER_ITEM void load_lanes(const typename Io::Stored* from, float (&to)[kLanes]) {
   const auto pack = *reinterpret_cast<const Pack<typename Io::Stored, kLanes>*>(from);
-#pragma unroll
+  COSFORMER_UNROLL
   for (int l = 0; l < kLanes; ++l) to[l] = Io::load(pack.lane[l]);
 }
 
@@ -61,23 +63,23 @@ COSFORMER_ITEM void convolve_item(const ConvolutionSizes& s, const TokenRows<Io>
   float sum[kTileTokens][kLanes] = {};
   for (std::int64_t j = 0; j < s.width; ++j) {
     float w[kLanes];
-#pragma unroll
+    COSFORMER_UNROLL
     for (int l = 0; l < kLanes; ++l) w[l] = weight[(reversed ? s.width - 1 - j : j) * s.channels + channel + l];
-#pragma unroll
+    COSFORMER_UNROLL
     for (int t = 0; t < kTileTokens; ++t) {
       const std::int64_t from = begin + t + j - s.before;
       if (from < 0 || from >= s.time) continue;
       float values[kLanes];
       load_lanes<Io, kLanes>(source + from * x.time_stride, values);
-#pragma unroll
+      COSFORMER_UNROLL
       for (int l = 0; l < kLanes; ++l) sum[t][l] += w[l] * values[l];
     }
   }
-#pragma unroll
+  COSFORMER_UNROLL
   for (int t = 0; t < kTileTokens; ++t) {
     if (begin + t >= s.time) break;
     Pack<typename Io::Stored, kLanes> pack;
-#pragma unroll
+    COSFORMER_UNROLL
     for (int l = 0; l < kLanes; ++l) pack.lane[l] = Io::store(sum[t][l]);
     *reinterpret_cast<Pack<typename Io::Stored, kLanes>*>(y + (batch * s.time + begin + t) * s.channels + channel) =
         pack;
@@ -99,20 +101,20 @@ COSFORMER_ITEM void weight_gradient_item(const ConvolutionSizes& s, const TokenR
     for (std::int64_t t = begin; t < end; ++t) {
       float g[kLanes];
       load_lanes<Io, kLanes>(gradients + t * dy.time_stride, g);
-#pragma unroll
+      COSFORMER_UNROLL
       for (int tap = 0; tap < kTapGroup; ++tap) {
         const std::int64_t from = t + first + tap - s.before;
         if (first + tap >= s.width || from < 0 || from >= s.time) continue;
         float values[kLanes];
         load_lanes<Io, kLanes>(inputs + from * x.time_stride, values);
-#pragma unroll
+        COSFORMER_UNROLL
         for (int l = 0; l < kLanes; ++l) sum[tap][l] += g[l] * values[l];
       }
     }
-#pragma unroll
+    COSFORMER_UNROLL
     for (int tap = 0; tap < kTapGroup; ++tap) {
       if (first + tap >= s.width) continue;
-#pragma unroll
+      COSFORMER_UNROLL
       for (int l = 0; l < kLanes; ++l) partial[(row * s.width + first + tap) * s.channels + channel + l] = sum[tap][l];
     }
   }
