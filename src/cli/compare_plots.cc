@@ -75,6 +75,8 @@ std::string floor_line(double floor) {
   return text.str();
 }
 
+constexpr std::size_t kCurvePoints = 30;  // more make a thicket of sixteen lines
+
 class Drawing {
  public:
   Drawing(const std::vector<CellResult>& cells, const std::vector<TaskFloors>& floors,
@@ -185,6 +187,7 @@ class Drawing {
       most = std::max(most, 100 * (row.accuracy.mean + row.accuracy.deviation));
       ++number;
     }
+    if (number < 2) return;  // one bar compares nothing
     std::ostringstream ranges;
     ranges << "set xrange [-0.7:" << number - 0.3 << "]\nset yrange [0:" << most * 1.12 << "]\n";
     const std::string floor = floor_line(best_floor(floors_, task));
@@ -240,35 +243,62 @@ class Drawing {
     return text.str();
   }
 
+  struct Mean {
+    double sum = 0;
+    int count = 0;
+  };
+  using Curve = std::map<long long, Mean>;  // by step
+
   void curves(const std::string& task, const std::string& quantity, double factor, const std::string& label) {
-    std::string data;
-    std::vector<std::string> parts, named;
+    std::vector<std::pair<std::string, Curve>> named;  // over all seeds, in the cells' order
     for (const CellResult& cell : cells_) {
       if (cell.task != task || cell.state != CellState::kFinished) continue;
-      const std::string lines = read_curve(cell.folder, quantity, factor);
-      if (lines.empty()) continue;
-      const bool first = std::find(named.begin(), named.end(), cell.name) == named.end();
-      if (first) named.push_back(cell.name);
+      auto at = std::find_if(named.begin(), named.end(), [&](const auto& c) { return c.first == cell.name; });
+      if (at == named.end()) at = named.insert(named.end(), {cell.name, {}});
+      add_curve(cell.folder, quantity, factor, at->second);
+    }
+    std::string data;
+    std::vector<std::string> parts;
+    for (const auto& [name, curve] : named) {
+      if (curve.empty()) continue;
       const std::string block = block_name(parts.size());
-      data += gnuplot_data(block, lines);
-      parts.push_back("$" + block + " with linespoints lw 1.5 ps " + (factor == 1 ? "0" : "0.6") + " pt " +
-                      look_.point(cell.name) + " lc rgb " + look_.colour(cell.name) +
-                      (first ? " title " + gnuplot_quoted(cell.name) : " notitle"));
+      data += gnuplot_data(block, lines_of(curve));
+      parts.push_back("$" + block + " with linespoints lw 1.5 ps 0.6 pt " + look_.point(name) + " lc rgb " +
+                      look_.colour(name) + " title " + gnuplot_quoted(name));
     }
     if (parts.empty()) return;
-    draw(task + "-" + quantity, task + ": " + label, "A line for each seed.",
+    draw(task + "-" + quantity, task + ": " + label,
+         "The mean over seeds; where a curve has more than " + std::to_string(kCurvePoints) +
+             " points, each is the mean over a stretch of the training.",
          data + kFrame + "set xlabel 'step'\nset format x '%.0s%c'\nset ylabel " + gnuplot_quoted(label) + "\nplot " +
              joined_with_commas(parts) + "\n");
   }
 
-  static std::string read_curve(const std::string& run, const std::string& quantity, double factor) {
+  static void add_curve(const std::string& run, const std::string& quantity, double factor, Curve& curve) {
     std::ifstream file(fs::path(run) / "metrics.jsonl");
-    std::ostringstream lines;
     for (std::string line; std::getline(file, line);) {
       const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
       if (!entry.is_object() || !entry.contains("step") || !entry.contains(quantity)) continue;
-      if (entry[quantity].is_number()) {
-        lines << entry["step"].get<long long>() << ' ' << factor * entry[quantity].get<double>() << '\n';
+      if (!entry[quantity].is_number()) continue;
+      Mean& mean = curve[entry["step"].get<long long>()];
+      mean.sum += factor * entry[quantity].get<double>();
+      ++mean.count;
+    }
+  }
+
+  static std::string lines_of(const Curve& curve) {
+    const std::size_t together = (curve.size() + kCurvePoints - 1) / kCurvePoints;
+    std::ostringstream lines;
+    Mean value, step;
+    std::size_t at = 0;
+    for (const auto& [number, mean] : curve) {
+      value.sum += mean.sum;
+      value.count += mean.count;
+      step.sum += static_cast<double>(number);
+      ++step.count;
+      if (++at % together == 0 || at == curve.size()) {
+        lines << step.sum / step.count << ' ' << value.sum / value.count << '\n';
+        value = step = {};
       }
     }
     return lines.str();

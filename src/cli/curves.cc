@@ -1,6 +1,5 @@
 #include "cli/curves.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/gnuplot.h"
 
 namespace cosformer::cli {
 namespace {
@@ -38,19 +38,12 @@ Curves read_curves(const std::string& path) {
   return curves;
 }
 
-// A name as gnuplot's single-quoted text.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
-
 std::string script(const Curves& curves, const std::string& name, const std::string& terminal,
                    const std::string& output) {
   std::string text = "$loss << EOD\n" + curves.loss + "EOD\n$valid_loss << EOD\n" + curves.valid_loss +
                      "EOD\n$valid_accuracy << EOD\n" + curves.valid_accuracy + "EOD\n";
-  text += "set terminal " + terminal + "\nset output " + quoted(output) + "\n";
-  text += "set multiplot layout 1,2 title " + quoted(name) + " noenhanced\n";
+  text += "set terminal " + terminal + "\nset output " + gnuplot_quoted(output) + "\n";
+  text += "set multiplot layout 1,2 title " + gnuplot_quoted(name) + " noenhanced\n";
   text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset xlabel 'step'\nset format x '%.0s%c'\n";
   text += "set ylabel 'loss'\nset key top right\n";
   text +=
@@ -68,12 +61,9 @@ std::string draw_curves(const std::string& run) {
   if (curves.empty()) return "no curves drawn: metrics.jsonl has too few lines yet";
   const std::string name = fs::path(run).lexically_normal().filename().string();
   const std::string svg = (fs::path(run) / "curves.svg").string(), png = (fs::path(run) / "curves.png").string();
-  std::FILE* gnuplot = ::popen("gnuplot 2> /dev/null", "w");
-  if (gnuplot == nullptr) return "no curves drawn: cannot start gnuplot";
   const std::string text = script(curves, name, "svg size 1000,400 background 'white'", svg) +
                            script(curves, name, "pngcairo size 1000,400 background 'white'", png);
-  std::fwrite(text.data(), 1, text.size(), gnuplot);
-  if (::pclose(gnuplot) != 0) return "no curves drawn: is gnuplot installed? (Debian package gnuplot-nox)";
+  if (!run_gnuplot(text)) return "no curves drawn: is gnuplot installed? (Debian package gnuplot-nox)";
   return "curves: " + svg + " and .png";
 }
 

@@ -1,5 +1,6 @@
 #include "cli/gnuplot.h"
 
+#include <csignal>
 #include <cstdio>
 
 #include "base/error.h"
@@ -16,6 +17,19 @@ std::string gnuplot_data(const std::string& name, const std::string& lines) {
   return "$" + name + " << EOD\n" + lines + "EOD\n";
 }
 
+bool run_gnuplot(const std::string& script) {
+  // Where gnuplot is missing its shell may be gone before all is written; that is no reason to be killed.
+  void (*before)(int) = std::signal(SIGPIPE, SIG_IGN);
+  std::FILE* gnuplot = ::popen("gnuplot 2> /dev/null", "w");
+  bool done = false;
+  if (gnuplot != nullptr) {
+    std::fwrite(script.data(), 1, script.size(), gnuplot);
+    done = ::pclose(gnuplot) == 0;
+  }
+  std::signal(SIGPIPE, before);
+  return done;
+}
+
 void draw_with_gnuplot(const std::string& body, const std::string& path, const GnuplotSize& size) {
   const std::string pixels = std::to_string(size.width) + "," + std::to_string(size.height);
   std::string text = "set encoding utf8\n";
@@ -24,10 +38,7 @@ void draw_with_gnuplot(const std::string& body, const std::string& path, const G
     text += std::string("reset\nset terminal ") + terminal + " size " + pixels + "\nset output " +
             gnuplot_quoted(path + ending) + "\n" + body + "\nunset output\n";
   }
-  std::FILE* gnuplot = ::popen("gnuplot 2> /dev/null", "w");
-  if (gnuplot == nullptr) throw Failure("cannot start gnuplot");
-  std::fwrite(text.data(), 1, text.size(), gnuplot);
-  if (::pclose(gnuplot) != 0) {
+  if (!run_gnuplot(text)) {
     throw Failure("gnuplot did not draw '" + path + "': is it installed? (Debian package gnuplot-nox)");
   }
 }

@@ -15,6 +15,9 @@ struct GnuplotSize {
   int width = 900, height = 480;
 };
 
+// Whether gnuplot is there and took the script without complaint.
+bool run_gnuplot(const std::string& script);
+
 // Draws `body` (all but terminal and output) to PATH.svg and PATH.png. Throws Failure, saying what to do, when gnuplot
 // is not there or does not understand.
 void draw_with_gnuplot(const std::string& body, const std::string& path, const GnuplotSize& size = {});
