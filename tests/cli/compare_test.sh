@@ -3,27 +3,7 @@
 # its table and report; then the attention maps of its models.
 set -uo pipefail
 program=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-export OMP_NUM_THREADS=1  # small models on busy machines: threads would only wait for each other
-failures=0
-
-fail() {
-  echo "FAILED: $1"
-  sed 's/^/  | /' output.txt | tail -20
-  failures=$((failures + 1))
-}
-
-# expect CODE PATTERN COMMAND…: the exit code, and a line of the output that matches.
-expect() {
-  local code=$1 pattern=$2
-  shift 2
-  "$@" > output.txt 2>&1
-  local got=$?
-  [ "$got" -eq "$code" ] || fail "$* exited with $got, not $code"
-  grep -qE -- "$pattern" output.txt || fail "$*: nothing matches '$pattern'"
-}
+. "$(dirname "$0")/expect.sh"
 
 # Which of two letters is in the text?
 {

@@ -1,6 +1,7 @@
 // Damaged files for the tests of readers.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -14,6 +15,12 @@ namespace cosformer::testing {
 inline void replace_bytes(const std::string& path, const std::string& bytes) {
   std::filesystem::remove(path);
   write_bytes(path, bytes);
+}
+
+// A number that a user may set, such as COSFORMER_FUZZ_SEED.
+inline unsigned long from_environment(const char* name, unsigned long otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoul(text, nullptr, 10);
 }
 
 // `bytes` after a few random edits: bits, bytes that formats care about, cuts, copies of pieces, repetition.

@@ -1,6 +1,5 @@
 // Tokenizer files, SentencePiece models and JSONL damaged thousands of times: they are read or refused with a
 // UserError, and nothing crashes or hangs. COSFORMER_FUZZ_SEED repeats a run, COSFORMER_FUZZ_ROUNDS lengthens it.
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -20,6 +19,7 @@ namespace cosformer::data {
 namespace {
 
 using cosformer::testing::foreign_sentencepiece;
+using cosformer::testing::from_environment;
 using cosformer::testing::mutated;
 using cosformer::testing::random_bytes;
 using cosformer::testing::random_prose;
@@ -27,11 +27,6 @@ using cosformer::testing::random_unicode;
 using cosformer::testing::replace_bytes;
 using cosformer::testing::TemporaryDirectory;
 using cosformer::testing::trained_sentencepiece;
-
-unsigned long from_environment(const char* name, unsigned long otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoul(text, nullptr, 10);
-}
 
 struct Outcome {
   unsigned long read = 0, refused = 0;

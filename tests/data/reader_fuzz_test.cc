@@ -1,6 +1,5 @@
 // Every reader given thousands of damaged files: it reads them or refuses them with a UserError, and never crashes or
 // hangs. COSFORMER_FUZZ_SEED repeats a run, COSFORMER_FUZZ_ROUNDS lengthens it.
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -23,17 +22,13 @@
 namespace cosformer::data {
 namespace {
 
+using cosformer::testing::from_environment;
 using cosformer::testing::idx_bytes;
 using cosformer::testing::mutated;
 using cosformer::testing::numpy_strings;
 using cosformer::testing::png_bytes;
 using cosformer::testing::replace_bytes;
 using cosformer::testing::TemporaryDirectory;
-
-unsigned long from_environment(const char* name, unsigned long otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoul(text, nullptr, 10);
-}
 
 using Load = std::function<Loaded(const std::string& path, RowPolicy policy)>;
 
