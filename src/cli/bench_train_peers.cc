@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/bench_train.h"
+#include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/python_script.h"
 
@@ -71,15 +71,6 @@ std::string arguments_of(const TrainCase& c, const TrainEffort& e) {
        << " --precision " << (c.bfloat16 ? "bf16" : "fp32") << " --threads " << c.threads << " --seconds " << e.seconds
        << " --most-seconds " << e.most_seconds;
   return text.str();
-}
-
-std::string last_line_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string last;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last;
 }
 
 class Rounds {

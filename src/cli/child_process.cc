@@ -57,6 +57,8 @@ pid_t start(const ChildRequest& request) {
   return child;
 }
 
+}  // namespace
+
 std::string last_line_of(const std::string& path) {
   std::ifstream file(path);
   std::string last;
@@ -65,8 +67,6 @@ std::string last_line_of(const std::string& path) {
   }
   return last;
 }
-
-}  // namespace
 
 ChildEnd run_child(const ChildRequest& request, const std::function<void()>& watch) {
   const pid_t child = start(request);

@@ -25,6 +25,9 @@ struct ChildEnd {
 // Failure when it cannot be started.
 ChildEnd run_child(const ChildRequest& request, const std::function<void()>& watch = {});
 
+// The last line of a file that is not empty; "" where there is none.
+std::string last_line_of(const std::string& path);
+
 // Its end in words: "killed by signal 9 (Killed); was there too little memory?", or the last line that it wrote.
 std::string explain(const ChildEnd& end, const std::string& output);
 

@@ -4,11 +4,10 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
 #include <zlib.h>
 
 #include "base/error.h"
-#include "base/file_descriptor.h"
+#include "data/file_content.h"
 #include "data/white_space.h"
 
 namespace cosformer::data {
@@ -27,14 +26,7 @@ struct TextFile::Stream {
 };
 
 TextFile::TextFile(const std::string& path) : path_(path), stream_(std::make_unique<Stream>()) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) {
-      throw UserError("cannot read '" + path + "': there is no such file; check the path");
-    }
-    if (errno == EACCES) throw UserError("cannot read '" + path + "': permission denied; make the file readable");
-    throw file_failure("open", path, errno);
-  }
+  const FileDescriptor file = open_for_reading(path);
   const int copy = ::dup(file.number());
   if (copy < 0) throw file_failure("open", path, errno);
   stream_->file = ::gzdopen(copy, "rb");

@@ -67,8 +67,8 @@ std::vector<std::string> sorted_names(const std::string& folder, std::string_vie
 
 }  // namespace
 
-std::string read_content(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+FileDescriptor open_for_reading(const std::string& path, int flags) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
   if (!file.is_open()) {
     if (errno == ENOENT || errno == ENOTDIR) {
       throw UserError("cannot read '" + path + "': there is no such file; check the path");
@@ -76,6 +76,11 @@ std::string read_content(const std::string& path) {
     if (errno == EACCES) throw UserError("cannot read '" + path + "': permission denied; make the file readable");
     throw file_failure("open", path, errno);
   }
+  return file;
+}
+
+std::string read_content(const std::string& path) {
+  const FileDescriptor file = open_for_reading(path);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) throw file_failure("examine", path, errno);
   if (S_ISDIR(status.st_mode)) throw UserError("cannot read '" + path + "': it is a folder; give the path of a file");

@@ -5,7 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
+
 namespace cosformer::data {
+
+// Opened for reading, with further flags of open(2). Throws UserError when the path is missing or unreadable; Failure
+// when the system fails.
+FileDescriptor open_for_reading(const std::string& path, int flags = 0);
 
 // The content, unpacked when it is gzip. Throws UserError when the path is missing, a folder, unreadable or damaged
 // gzip; Failure when the system fails.

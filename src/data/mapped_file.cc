@@ -7,20 +7,13 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/file_descriptor.h"
+#include "data/file_content.h"
 
 namespace cosformer::data {
 
 MappedFile::MappedFile(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not wait.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) {
-      throw UserError("cannot read '" + path + "': there is no such file; check the path");
-    }
-    if (errno == EACCES) throw UserError("cannot read '" + path + "': permission denied; make the file readable");
-    throw file_failure("open", path, errno);
-  }
+  const FileDescriptor file = open_for_reading(path, O_NONBLOCK);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) throw file_failure("examine", path, errno);
   if (!S_ISREG(status.st_mode)) {
