@@ -1,5 +1,6 @@
 #include "nn/mechanism.h"
 
+#include "base/error.h"
 #include "nn/bigbird_mechanism.h"
 #include "nn/cosine_mechanism.h"
 #include "nn/linformer_mechanism.h"
@@ -16,6 +17,27 @@
 #include "nn/synthesizer_mechanism.h"
 
 namespace cosformer::nn {
+namespace {
+
+UserError cannot(const std::string& what) {
+  return UserError("this model's attention cannot " + what +
+                   "; those that can: cosformer, cosformer_plus, linear (all but feature_map=softmax) and softmax");
+}
+
+}  // namespace
+
+at::Tensor Mechanism::forward_packed(const at::Tensor&, const at::Tensor&, const at::Tensor&, const Packing&) {
+  throw cannot("keep packed documents apart");
+}
+
+MechanismState Mechanism::empty_state(std::int64_t, const at::TensorOptions&) const {
+  throw cannot("carry a state from one stretch of a text to the next");
+}
+
+at::Tensor Mechanism::forward_stream(const at::Tensor&, const at::Tensor&, const at::Tensor&, MechanismState&,
+                                     const StreamClock&) {
+  throw cannot("carry a state from one stretch of a text to the next");
+}
 
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {
   require_possible(config, shape.causal);
