@@ -16,19 +16,19 @@ AdaptiveVocabulary::AdaptiveVocabulary(const AdaptiveVocabularyConfig& config) :
   const auto inverse_root = [](std::int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
   std::int64_t narrow = config.width;
   for (std::size_t at = 0; at <= config.cutoffs.size(); ++at) {
-    const std::string number = "_" + std::to_string(at);
+    const std::string number = std::to_string(at);
     Band band;
     band.begin = at == 0 ? 0 : config.cutoffs[at - 1];
     band.size = (at < config.cutoffs.size() ? config.cutoffs[at] : config.vocabulary) - band.begin;
     if (at > 0) {
       // A narrow embedding has as long a projection as a wide one is itself.
       narrow /= config.divisor;
-      band.in_proj = parameter("in_proj" + number, config.width, narrow, inverse_root(narrow));
-      band.out_proj = parameter("out_proj" + number, narrow, config.width, inverse_root(config.width));
+      band.in_proj = parameter("in_proj_" + number, config.width, narrow, inverse_root(narrow));
+      band.out_proj = parameter("out_proj_" + number, narrow, config.width, inverse_root(config.width));
     }
-    band.embedding = parameter("embedding" + number, band.size, narrow, config.deviation);
+    band.embedding = parameter("embedding_" + number, band.size, narrow, config.deviation);
     band.out_weight =
-        config.tied ? band.embedding : parameter("out_weight" + number, band.size, narrow, inverse_root(narrow));
+        config.tied ? band.embedding : parameter("out_weight_" + number, band.size, narrow, inverse_root(narrow));
     bands_.push_back(band);
   }
   const auto others = static_cast<std::int64_t>(config.cutoffs.size());

@@ -19,24 +19,27 @@
 namespace cosformer::nn {
 namespace {
 
-UserError cannot(const std::string& what) {
-  return UserError("this model's attention cannot " + what +
-                   "; those that can: cosformer, cosformer_plus, linear (all but feature_map=softmax) and softmax");
+UserError cannot_stream() {
+  return UserError(
+      "this model's attention cannot carry a state from one stretch of a text to the next; those that can: cosformer, "
+      "cosformer_plus and linear (but with feature_map=softmax), performer and softmax");
 }
 
 }  // namespace
 
 at::Tensor Mechanism::forward_packed(const at::Tensor&, const at::Tensor&, const at::Tensor&, const Packing&) {
-  throw cannot("keep packed documents apart");
+  throw UserError(
+      "this model's attention cannot keep packed documents apart; those that can: cosformer, cosformer_plus and linear "
+      "(but with feature_map=softmax) and softmax");
 }
 
 MechanismState Mechanism::empty_state(std::int64_t, const at::TensorOptions&) const {
-  throw cannot("carry a state from one stretch of a text to the next");
+  throw cannot_stream();
 }
 
 at::Tensor Mechanism::forward_stream(const at::Tensor&, const at::Tensor&, const at::Tensor&, MechanismState&,
                                      const StreamClock&) {
-  throw cannot("carry a state from one stretch of a text to the next");
+  throw cannot_stream();
 }
 
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {

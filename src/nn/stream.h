@@ -31,7 +31,8 @@ class StreamClock {
   at::Tensor position_;
 };
 
-// What a mechanism remembers; what the tensors are is its own affair. The first dimension of each is the batch.
+// What a mechanism remembers; what the tensors are is its own affair. The first dimension of each is the batch; a row
+// begins with zeros.
 struct MechanismState {
   std::vector<at::Tensor> tensors;
   std::int64_t length = 0;  // of a cache that grows: the tokens in it
