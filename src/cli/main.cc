@@ -23,6 +23,7 @@ constexpr std::array kCommands{
     Command{"train", "train a model, or go on with a run", add_train},
     Command{"eval", "how good a trained model is, beside what trivial rules reach", add_eval},
     Command{"predict", "what a trained model says about your inputs", add_predict},
+    Command{"generate", "let a trained language model continue a text", add_generate},
     Command{"info", "what this build and this machine offer, or what a run is", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
