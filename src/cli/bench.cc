@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/attention_bench.h"
+#include "cli/bench_decode.h"
 #include "cli/bench_peers.h"
 #include "cli/bench_train.h"
 #include "cli/command.h"
@@ -205,6 +206,7 @@ void bench_attention(const Settings& s) {
 
 void add_bench(CLI::App& app) {
   app.require_subcommand(1);
+  add_bench_decode(*app.add_subcommand("decode", "a language model's next token, by how much text is behind it"));
   add_bench_peers(*app.add_subcommand("peers", "the operator beside what people would use instead"));
   add_bench_train(*app.add_subcommand("train", "whole training steps, by length, mechanism and direction"));
   CLI::App& attention = *app.add_subcommand("attention", "the operator alone, by length, dtype, direction and form");

@@ -25,6 +25,7 @@ constexpr std::array kCommands{
     Command{"predict", "what a trained model says about your inputs", add_predict},
     Command{"compare", "train many models side by side: a table and a report", add_compare},
     Command{"attention-map", "what a head looks at, as a picture and as numbers", add_attention_map},
+    Command{"generate", "let a trained language model continue a text", add_generate},
     Command{"info", "what this build and this machine offer, or what a run is", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},

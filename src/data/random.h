@@ -30,7 +30,8 @@ enum class RandomStream : std::uint64_t {
   kCorpusSplit,
   kWindowOrder,
   kWindowShift,
-  kMasking
+  kMasking,
+  kGeneration
 };
 
 class Random {

@@ -29,13 +29,26 @@ at::Tensor Block::drop(const at::Tensor& x) const {
   return config_.dropout > 0 && is_training() ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor Block::forward(const at::Tensor& x, const at::Tensor& mask) {
+template <class Attend>
+at::Tensor Block::run(const at::Tensor& x, const Attend& attend) {
   if (config_.norm_first) {
-    const at::Tensor y = x + drop(attention->forward(attention_norm->forward(x), mask));
+    const at::Tensor y = x + drop(attend(attention_norm->forward(x)));
     return y + drop(feed_forward->forward(feed_forward_norm->forward(y)));
   }
-  const at::Tensor y = attention_norm->forward(x + drop(attention->forward(x, mask)));
+  const at::Tensor y = attention_norm->forward(x + drop(attend(x)));
   return feed_forward_norm->forward(y + drop(feed_forward->forward(y)));
+}
+
+at::Tensor Block::forward(const at::Tensor& x, const at::Tensor& mask) {
+  return run(x, [&](const at::Tensor& y) { return attention->forward(y, mask); });
+}
+
+at::Tensor Block::forward_packed(const at::Tensor& x, const Packing& packing) {
+  return run(x, [&](const at::Tensor& y) { return attention->forward_packed(y, packing); });
+}
+
+at::Tensor Block::forward_stream(const at::Tensor& x, LayerState& state, const StreamClock& clock) {
+  return run(x, [&](const at::Tensor& y) { return attention->forward_stream(y, state, clock); });
 }
 
 }  // namespace cosformer::nn

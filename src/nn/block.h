@@ -33,12 +33,17 @@ class Block : public torch::nn::Module {
  public:
   Block(const BlockConfig& config, const AttentionConfig& attention);
   at::Tensor forward(const at::Tensor& x, const at::Tensor& mask);
+  // As the attention's: of packed sequences, and of the next tokens of a stream.
+  at::Tensor forward_packed(const at::Tensor& x, const Packing& packing);
+  at::Tensor forward_stream(const at::Tensor& x, LayerState& state, const StreamClock& clock);
 
   std::shared_ptr<Norm> attention_norm, feed_forward_norm;
   std::shared_ptr<MultiHeadAttention> attention;
   std::shared_ptr<FeedForward> feed_forward;
 
  private:
+  template <class Attend>
+  at::Tensor run(const at::Tensor& x, const Attend& attend);
   at::Tensor drop(const at::Tensor& x) const;
   BlockConfig config_;
 };

@@ -77,40 +77,79 @@ at::Tensor CosineMechanism::learned_theta() const {
 }
 
 // cos(a − b) = cos a cos b + sin a sin b, written out, because the operator does not differentiate its angles.
-at::Tensor CosineMechanism::forward_with_learned_angles(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                                        const at::Tensor& key_mask) const {
-  const auto features = [&](const at::Tensor& x) {
-    const at::Tensor places = at::arange(x.size(1), x.options().dtype(at::kDouble)).unsqueeze(1);
-    const at::Tensor angles = (places * learned_theta().to(at::kDouble)).unsqueeze(-1);  // [T, H, 1]
-    const at::Tensor y = mapped(config_.feature_map, at_least_float(x));
-    return at::cat({y * angles.cos().to(y.scalar_type()), y * angles.sin().to(y.scalar_type())}, -1)
-        .to(v.scalar_type());
-  };
+at::Tensor CosineMechanism::turned_features(const at::Tensor& x, const at::Tensor& positions) const {
+  const at::Tensor angles =
+      (positions.to(at::kDouble).unsqueeze(-1) * learned_theta().to(at::kDouble)).unsqueeze(-1);  // [(B,) T, H, 1]
+  const at::Tensor y = mapped(config_.feature_map, at_least_float(x));
+  return at::cat({y * angles.cos().to(y.scalar_type()), y * angles.sin().to(y.scalar_type())}, -1).to(x.scalar_type());
+}
+
+AttentionOptions CosineMechanism::options() const {
+  const StreamOptions s = stream_options();
   AttentionOptions o;
   o.causal = shape_.causal;
+  if (s.reweight && !s.theta.defined()) o.horizon = s.horizon;
+  o.theta = s.theta;
+  o.log_decay = s.log_decay;
+  o.feature_map = s.feature_map;
+  o.reweight = s.reweight;
+  o.normalizer = s.normalizer;
+  o.eps = s.eps;
+  return o;
+}
+
+StreamOptions CosineMechanism::stream_options() const {
+  StreamOptions o;
+  o.horizon = config_.horizon;
   o.log_decay = log_decay();
-  o.feature_map = "identity";
-  o.reweight = false;
   o.normalizer = divides_ ? "sum" : "none";
   o.eps = config_.eps;
-  o.key_mask = key_mask;
-  return attention(features(q), features(k), v, o);
+  o.feature_map = config_.theta_learned ? "identity" : config_.feature_map;
+  o.reweight = config_.reweight && !config_.theta_learned;
+  if (!config_.theta_learned) o.theta = theta;
+  return o;
 }
 
 at::Tensor CosineMechanism::forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                     const at::Tensor& key_mask) {
-  if (config_.theta_learned) return forward_with_learned_angles(q, k, v, key_mask);
-  AttentionOptions o;
-  o.causal = shape_.causal;
-  if (!config_.theta_spread) o.horizon = config_.horizon;
-  o.theta = theta;
-  o.log_decay = log_decay();
-  o.feature_map = config_.feature_map;
-  o.reweight = config_.reweight;
-  o.normalizer = divides_ ? "sum" : "none";
-  o.eps = config_.eps;
+  AttentionOptions o = options();
   o.key_mask = key_mask;
-  return attention(q, k, v, o);
+  if (!config_.theta_learned) return attention(q, k, v, o);
+  const at::Tensor places = at::arange(q.size(1), q.options().dtype(at::kLong));
+  return attention(turned_features(q, places), turned_features(k, places), v, o);
+}
+
+at::Tensor CosineMechanism::forward_packed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                           const Packing& packing) {
+  AttentionOptions o = options();
+  o.cu_seqlens_q = packing.cu_seqlens;
+  o.cu_seqlens_k = packing.cu_seqlens;
+  const auto row = [](const at::Tensor& x) { return x.flatten(0, 1).unsqueeze(0); };
+  const auto features = [&](const at::Tensor& x) {
+    return row(config_.theta_learned ? turned_features(x, packing.position) : x);
+  };
+  return attention(features(q), features(k), row(v), o).view(v.sizes());
+}
+
+MechanismState CosineMechanism::empty_state(std::int64_t batch, const at::TensorOptions& like) const {
+  const std::int64_t features = (config_.theta_learned ? 2 : 1) * shape_.query_dim();
+  const AttentionState state = AttentionState::empty(batch, shape_.heads, features, shape_.dim, like);
+  return {{state.kv, state.z}};
+}
+
+at::Tensor CosineMechanism::forward_stream(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                           MechanismState& state, const StreamClock& clock) {
+  AttentionState carried{state.tensors.at(0), state.tensors.at(1), clock.position()};
+  const at::Tensor places = config_.theta_learned ? clock.positions(q.size(1)) : at::Tensor();
+  const auto features = [&](const at::Tensor& x) { return places.defined() ? turned_features(x, places) : x; };
+  const at::Tensor out = attention_with_state(features(q), features(k), v, carried, stream_options());
+  state.tensors = {carried.kv, carried.z};
+  return out;
+}
+
+std::optional<std::int64_t> CosineMechanism::longest_stream() const {
+  if (!config_.reweight || config_.theta_spread) return std::nullopt;
+  return static_cast<std::int64_t>(config_.horizon);
 }
 
 }  // namespace cosformer::nn

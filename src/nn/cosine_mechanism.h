@@ -1,6 +1,7 @@
 // The mechanisms that run on our operator: cosformer, cosformer_plus and linear (θ = 0).
 #pragma once
 
+#include "cosformer/attention.h"
 #include "nn/mechanism.h"
 
 namespace cosformer::nn {
@@ -10,6 +11,12 @@ class CosineMechanism : public Mechanism {
   CosineMechanism(const AttentionConfig& config, const AttentionShape& shape);
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
+  at::Tensor forward_packed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const Packing& packing) override;
+  MechanismState empty_state(std::int64_t batch, const at::TensorOptions& like) const override;
+  at::Tensor forward_stream(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, MechanismState& state,
+                            const StreamClock& clock) override;
+  std::optional<std::int64_t> longest_stream() const override;
 
   // ln γ of each head, ≤ 0; undefined without a decay.
   at::Tensor log_decay() const;
@@ -24,8 +31,10 @@ class CosineMechanism : public Mechanism {
   at::Tensor angle;
 
  private:
-  at::Tensor forward_with_learned_angles(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                         const at::Tensor& key_mask) const;
+  // Where the operator's own angles do not serve: x as features that include theirs, at positions [T] or [B, T].
+  at::Tensor turned_features(const at::Tensor& x, const at::Tensor& positions) const;
+  AttentionOptions options() const;
+  StreamOptions stream_options() const;
 
   AttentionConfig config_;
   AttentionShape shape_;

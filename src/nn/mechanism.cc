@@ -1,5 +1,6 @@
 #include "nn/mechanism.h"
 
+#include "base/error.h"
 #include "nn/bigbird_mechanism.h"
 #include "nn/cosine_mechanism.h"
 #include "nn/linformer_mechanism.h"
@@ -16,6 +17,30 @@
 #include "nn/synthesizer_mechanism.h"
 
 namespace cosformer::nn {
+namespace {
+
+UserError cannot_stream() {
+  return UserError(
+      "this model's attention cannot carry a state from one stretch of a text to the next; those that can: cosformer, "
+      "cosformer_plus and linear (but with feature_map=softmax), performer and softmax");
+}
+
+}  // namespace
+
+at::Tensor Mechanism::forward_packed(const at::Tensor&, const at::Tensor&, const at::Tensor&, const Packing&) {
+  throw UserError(
+      "this model's attention cannot keep packed documents apart; those that can: cosformer, cosformer_plus and linear "
+      "(but with feature_map=softmax) and softmax");
+}
+
+MechanismState Mechanism::empty_state(std::int64_t, const at::TensorOptions&) const {
+  throw cannot_stream();
+}
+
+at::Tensor Mechanism::forward_stream(const at::Tensor&, const at::Tensor&, const at::Tensor&, MechanismState&,
+                                     const StreamClock&) {
+  throw cannot_stream();
+}
 
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {
   require_possible(config, shape.causal);

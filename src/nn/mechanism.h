@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 #include "nn/attention_config.h"
+#include "nn/stream.h"
 
 namespace cosformer::nn {
 
@@ -33,6 +36,22 @@ class Mechanism : public torch::nn::Module {
                                         const at::Tensor& v, const at::Tensor& key_mask) {
     return forward(q, k, v, key_mask);
   }
+
+  // Of several sequences, none of which sees another. Throws UserError where the mechanism cannot.
+  virtual at::Tensor forward_packed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                    const Packing& packing);
+
+  // What forward_stream() begins with. `like` gives device and dtype of q, k and v. Throws UserError where the
+  // mechanism cannot be run on a text stretch by stretch.
+  virtual MechanismState empty_state(std::int64_t batch, const at::TensorOptions& like) const;
+
+  // Causal: the next tokens of each sequence, after those that `state`, which is advanced, remembers. `clock` still
+  // stands before them. Differentiable through the states.
+  virtual at::Tensor forward_stream(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                    MechanismState& state, const StreamClock& clock);
+
+  // The most tokens that a stream may have; nothing: any number.
+  virtual std::optional<std::int64_t> longest_stream() const { return std::nullopt; }
 };
 
 // Throws UserError for what require_possible() refuses and for shapes that the mechanism cannot have.

@@ -41,6 +41,29 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadConfig& config, const Atte
   }
 }
 
+MultiHeadAttention::Heads MultiHeadAttention::heads_of(const at::Tensor& qkv) const {
+  const auto count = static_cast<std::int64_t>(projections_.size());
+  const at::Tensor parts = qkv.view({qkv.size(0), qkv.size(1), count, config_.shape.heads, config_.shape.dim});
+  return {parts.select(2, 0), parts.select(2, count == 3 ? 1 : 0), parts.select(2, count - 1)};
+}
+
+void MultiHeadAttention::turn(Heads& heads, const at::Tensor& positions) {
+  if (!rotary_table_.defined()) return;
+  if (rotary_table_.device() != heads.q.device()) rotary_table_ = rotary_table_.to(heads.q.device());
+  const auto turned = [&](const at::Tensor& x) {
+    return positions.defined() ? rotate_at(x, rotary_table_, positions) : rotate(x, rotary_table_);
+  };
+  heads.q = turned(heads.q);
+  heads.k = turned(heads.k);
+}
+
+at::Tensor MultiHeadAttention::finished(const at::Tensor& x, at::Tensor out) {
+  if (head_norm_weight.defined()) out = rms_norm(out, head_norm_weight);
+  out = out.reshape({x.size(0), x.size(1), config_.shape.heads * config_.shape.dim});
+  if (gate_proj) out = out * gate_proj->forward(x).sigmoid();
+  return out_proj->forward(out);
+}
+
 at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& mask) {
   at::Tensor qkv = qkv_proj->forward(x);
   if (convolution) {
@@ -48,22 +71,42 @@ at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& ma
     if (mask.defined()) qkv = qkv * mask.unsqueeze(-1).to(qkv.scalar_type());
     qkv = convolution->forward(qkv);
   }
-  const std::int64_t batch = x.size(0), time = x.size(1), heads = config_.shape.heads, dim = config_.shape.dim;
-  const auto count = static_cast<std::int64_t>(projections_.size());
-  const at::Tensor parts = qkv.view({batch, time, count, heads, dim});
-  at::Tensor q = parts.select(2, 0), k = parts.select(2, count == 3 ? 1 : 0);
-  const at::Tensor v = parts.select(2, count - 1);
-  if (rotary_table_.defined()) {
-    if (rotary_table_.device() != x.device()) rotary_table_ = rotary_table_.to(x.device());
-    q = rotate(q, rotary_table_);
-    k = rotate(k, rotary_table_);
+  Heads heads = heads_of(qkv);
+  turn(heads, {});
+  if (positions) std::tie(heads.q, heads.k) = positions->forward(heads.q, heads.k);
+  return finished(x, mechanism->forward_with_input(x, heads.q, heads.k, heads.v, mask));
+}
+
+at::Tensor MultiHeadAttention::forward_packed(const at::Tensor& x, const Packing& packing) {
+  if (positions) throw UserError("stochastic positions cannot keep packed documents apart");
+  at::Tensor qkv = qkv_proj->forward(x);
+  if (convolution) qkv = convolution->forward_packed(qkv, packing);
+  Heads heads = heads_of(qkv);
+  turn(heads, packing.position);
+  return finished(x, mechanism->forward_packed(heads.q, heads.k, heads.v, packing));
+}
+
+at::Tensor MultiHeadAttention::forward_stream(const at::Tensor& x, LayerState& state, const StreamClock& clock) {
+  at::Tensor qkv = qkv_proj->forward(x);
+  if (convolution) qkv = convolution->forward_stream(qkv, state.convolution);
+  Heads heads = heads_of(qkv);
+  if (rotary_table_.defined()) turn(heads, clock.positions(x.size(1)));
+  return finished(x, mechanism->forward_stream(heads.q, heads.k, heads.v, state.mechanism, clock));
+}
+
+LayerState MultiHeadAttention::empty_state(std::int64_t batch) const {
+  if (!config_.shape.causal) throw UserError("a model that is not causal cannot read a text stretch by stretch");
+  if (positions) throw UserError("a model with stochastic positions cannot read a text stretch by stretch");
+  const at::TensorOptions like = qkv_proj->weight.options().requires_grad(false);
+  LayerState state{{}, mechanism->empty_state(batch, like)};
+  if (convolution) {
+    state.convolution = at::zeros({batch, convolution->weight.size(0) - 1, convolution->weight.size(1)}, like);
   }
-  if (positions) std::tie(q, k) = positions->forward(q, k);
-  at::Tensor out = mechanism->forward_with_input(x, q, k, v, mask);
-  if (head_norm_weight.defined()) out = rms_norm(out, head_norm_weight);
-  out = out.reshape({batch, time, heads * dim});
-  if (gate_proj) out = out * gate_proj->forward(x).sigmoid();
-  return out_proj->forward(out);
+  return state;
+}
+
+std::optional<std::int64_t> MultiHeadAttention::longest_stream() const {
+  return config_.rotary ? std::optional(config_.shape.max_length) : mechanism->longest_stream();
 }
 
 }  // namespace cosformer::nn

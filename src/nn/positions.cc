@@ -15,6 +15,14 @@ at::Tensor angles(std::int64_t length, std::int64_t count) {
   return at::arange(length, options).unsqueeze(1) * frequencies.unsqueeze(0);
 }
 
+// By angles [2, (B,) T, 1, D/2], float32 whatever x is.
+at::Tensor turned(const at::Tensor& x, const at::Tensor& angles) {
+  const at::Tensor cosine = angles[0], sine = angles[1];
+  const std::int64_t half = x.size(3) / 2;
+  const at::Tensor a = x.narrow(3, 0, half), b = x.narrow(3, half, half);
+  return at::cat({a * cosine - b * sine, b * cosine + a * sine}, 3).to(x.scalar_type());
+}
+
 }  // namespace
 
 at::Tensor sinusoidal_table(std::int64_t length, std::int64_t width) {
@@ -28,11 +36,12 @@ at::Tensor rotary_table(std::int64_t length, std::int64_t dim) {
 }
 
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& table) {
-  const at::Tensor t = table.narrow(1, 0, x.size(1)).unsqueeze(2);  // [2, T, 1, D/2], float32 whatever x is
-  const at::Tensor cosine = t[0], sine = t[1];
-  const std::int64_t half = x.size(3) / 2;
-  const at::Tensor a = x.narrow(3, 0, half), b = x.narrow(3, half, half);
-  return at::cat({a * cosine - b * sine, b * cosine + a * sine}, 3).to(x.scalar_type());
+  return turned(x, table.narrow(1, 0, x.size(1)).unsqueeze(2));
+}
+
+at::Tensor rotate_at(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions) {
+  const at::Tensor rows = table.index_select(1, positions.flatten());
+  return turned(x, rows.view({2, positions.size(0), positions.size(1), 1, table.size(2)}));
 }
 
 }  // namespace cosformer::nn

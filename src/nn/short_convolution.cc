@@ -42,4 +42,21 @@ at::Tensor ShortConvolution::forward(const at::Tensor& x) {
   return Convolve::apply(x, weight, before_);
 }
 
+at::Tensor ShortConvolution::forward_packed(const at::Tensor& x, const Packing& packing) {
+  // Apart by as many zeros as the convolution is wide, they cannot see each other.
+  const std::int64_t tokens = x.size(0) * x.size(1), gap = weight.size(0) - 1;
+  const at::Tensor places = at::arange(tokens, packing.document.options()) + packing.document.flatten() * gap;
+  const std::int64_t sequences = packing.cu_seqlens.size(0) - 1;
+  const at::Tensor spread = at::zeros({1, tokens + sequences * gap, x.size(2)}, x.options())
+                                .index_copy(1, places, x.reshape({1, tokens, x.size(2)}));
+  return forward(spread).index_select(1, places).view_as(x);
+}
+
+at::Tensor ShortConvolution::forward_stream(const at::Tensor& x, at::Tensor& before) {
+  const std::int64_t kept = weight.size(0) - 1, time = x.size(1);
+  const at::Tensor all = at::cat({before.to(x.scalar_type()), x}, 1);
+  before = all.narrow(1, time, kept).clone();  // not a view, which would keep the whole stretch
+  return forward(all).narrow(1, kept, time);
+}
+
 }  // namespace cosformer::nn

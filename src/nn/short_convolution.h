@@ -6,6 +6,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "nn/stream.h"
+
 namespace cosformer::nn {
 
 class ShortConvolution : public torch::nn::Module {
@@ -15,6 +17,12 @@ class ShortConvolution : public torch::nn::Module {
 
   // x [B, T, C] → [B, T, C]; tokens beyond the ends count as zero.
   at::Tensor forward(const at::Tensor& x);
+
+  // The same of packed sequences: tokens of another one count as zero too.
+  at::Tensor forward_packed(const at::Tensor& x, const Packing& packing);
+
+  // Causal: the next tokens; `before` [B, width − 1, C] holds the last inputs, zeros at the beginning, and is advanced.
+  at::Tensor forward_stream(const at::Tensor& x, at::Tensor& before);
 
   at::Tensor weight;  // [width, C]; row j multiplies the token at t − (tokens before) + j
 

@@ -1,0 +1,30 @@
+// One measurement of `cosformer bench decode`: a language model of random weights, a state of some context, new tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/timing.h"
+
+namespace cosformer::cli {
+
+struct LmDecodeCase {
+  std::string attention = "cosformer", device = "cpu";
+  long long context = 1024, batch = 1;
+  long long layers = 4, width = 256, heads = 4, vocabulary = 258;
+  bool consume = false;  // the context is read as a random text; otherwise the state is filled with random numbers
+  double seconds = 1;
+  double most_gigabytes = 4;  // of state
+};
+
+struct LmDecodeResult {
+  Timing token;  // of one new token in each row
+  std::uint64_t state_bytes = 0;
+  long long parameters = 0, tokens = 0;
+  double prompt_seconds = 0;  // with `consume`
+  std::string skipped;        // why there is no measurement
+};
+
+LmDecodeResult measure_lm_decode(const LmDecodeCase& c);
+
+}  // namespace cosformer::cli

@@ -1,0 +1,81 @@
+#include "models/language_config.h"
+
+#include <charconv>
+
+#include "base/error.h"
+
+namespace cosformer::models {
+
+void add_settings(Settings& s, LanguageOptions& o) {
+  s.add("language.tied", o.tied, "language models: the output reads the input's embeddings");
+  s.add("language.cutoffs", o.cutoffs,
+        "language models: first ids of rarer words, with narrower embeddings and outputs of their own");
+  s.add("language.cutoff_divisor", o.cutoff_divisor, "language models: how much narrower from cut to cut", 1, 64);
+}
+
+void add_settings(Settings& s, LanguageModelConfig& c, bool with_input) {
+  add_settings(s, c.model, with_input);
+  add_settings(s, c.language);
+  if (with_input) s.add("tokenizer.hash", c.tokenizer, "of the tokenizer that the model was trained with");
+}
+
+std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_t vocabulary) {
+  std::vector<std::int64_t> cutoffs;
+  for (const std::string& text : options.cutoffs) {
+    std::int64_t id = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    if (!is_number || id <= (cutoffs.empty() ? 0 : cutoffs.back()) || id >= vocabulary) {
+      throw UserError("settings: language.cutoffs must be rising numbers between 0 and the vocabulary, " +
+                      std::to_string(vocabulary) + "; got \"" + text + "\"");
+    }
+    cutoffs.push_back(id);
+  }
+  return cutoffs;
+}
+
+void require_possible(const LanguageModelConfig& c) {
+  const ModelConfig& m = c.model;
+  if (m.input.vocabulary < 2) {
+    throw UserError("a language model needs a vocabulary of at least two tokens; got " +
+                    std::to_string(m.input.vocabulary));
+  }
+  if (m.input.max_length < 1) throw UserError("a language model needs a greatest length of at least one token");
+  if (m.head_dim == 0 && m.width % m.heads != 0) {
+    throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
+                    std::to_string(m.width) + " and " + std::to_string(m.heads) + " heads");
+  }
+  if (m.positions == "grid") {
+    throw UserError(
+        "settings: model.positions=grid tells rows and columns of images, and a language model reads text; set "
+        "learned, sinusoidal, rotary or none");
+  }
+  const std::vector<std::int64_t> cutoffs = cutoffs_of(c.language, m.input.vocabulary);
+  std::int64_t narrowest = m.width;
+  for (std::size_t cut = 0; cut < cutoffs.size(); ++cut) narrowest /= c.language.cutoff_divisor;
+  if (narrowest < 1) {
+    throw UserError("settings: with model.width " + std::to_string(m.width) + ", " + std::to_string(cutoffs.size()) +
+                    " language.cutoffs leave nothing of the rarest words' embeddings; set fewer, or a smaller "
+                    "language.cutoff_divisor");
+  }
+  nn::require_possible(m.attention, m.causal);
+  nn::require_positions_possible(m.attention, m.positions);
+}
+
+std::string to_toml(const LanguageModelConfig& config) {
+  LanguageModelConfig copy = config;
+  Settings settings;
+  add_settings(settings, copy, true);
+  return settings.toml();
+}
+
+LanguageModelConfig language_model_config_from_toml(const std::string& text, const std::string& name) {
+  LanguageModelConfig config;
+  Settings settings;
+  add_settings(settings, config, true);
+  settings.read_toml(text, name);
+  require_possible(config);
+  return config;
+}
+
+}  // namespace cosformer::models

@@ -1,0 +1,97 @@
+#include "serve/generator.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "base/error.h"
+#include "data/random.h"
+#include "data/tokenizer_file.h"
+#include "models/language_model_file.h"
+
+namespace cosformer::serve {
+namespace {
+
+// Long enough for the chunked kernel to be at its best, short enough for a few megabytes of activations.
+constexpr std::size_t kStretch = 2048;
+
+void remember(Session& session, std::span<const std::int32_t> tokens) {
+  std::vector<std::int32_t>& recent = session.recent;
+  recent.insert(recent.end(), tokens.begin(), tokens.end());
+  if (recent.size() > Session::kRecentTokens) {
+    recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(Session::kRecentTokens));
+  }
+}
+
+}  // namespace
+
+Generator::Generator(std::shared_ptr<models::LanguageModel> model, data::TokenizerPointer tokenizer)
+    : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
+  const models::LanguageModelConfig& config = model_->config();
+  if (!config.model.causal) {
+    throw UserError("a masked language model fills gaps and cannot continue a text; train one with model.causal=true");
+  }
+  if (!config.tokenizer.empty()) data::require_tokenizer(*tokenizer_, config.tokenizer, "the model");
+  if (tokenizer_->vocabulary() != config.model.input.vocabulary) {
+    throw UserError("the model has a vocabulary of " + std::to_string(config.model.input.vocabulary) +
+                    " tokens and the tokenizer one of " + std::to_string(tokenizer_->vocabulary()));
+  }
+  model_->eval();
+  model_->empty_state(1);
+}
+
+Session Generator::begin(std::uint64_t seed) const {
+  Session session;
+  session.state = model_->empty_state(1);
+  session.seed = seed;
+  const std::int32_t first = tokenizer_->end_of_document();
+  read(session, {&first, 1});
+  return session;
+}
+
+void Generator::read(Session& session, std::span<const std::int32_t> tokens,
+                     const std::function<void(std::size_t)>& done) const {
+  const std::optional<std::int64_t> left = room(session);
+  if (left.has_value() && static_cast<std::int64_t>(tokens.size()) > *left) {
+    throw UserError("the text would have " +
+                    std::to_string(session.consumed() + static_cast<std::int64_t>(tokens.size())) +
+                    " tokens, and the model's horizon is " + std::to_string(*model_->longest_stream()) +
+                    ": it can neither read nor write beyond it");
+  }
+  at::NoGradGuard no_grad;
+  for (std::size_t begin = 0; begin < tokens.size(); begin += kStretch) {
+    const std::size_t count = std::min(kStretch, tokens.size() - begin);
+    const at::Tensor stretch =
+        at::tensor(at::ArrayRef<std::int32_t>(tokens.data() + begin, count), at::kInt).unsqueeze(0);
+    const at::Tensor hidden = model_->stream_hidden(stretch.to(model_->device()), session.state);
+    if (begin + count == tokens.size()) {
+      session.logits =
+          model_->logits(hidden.select(1, static_cast<std::int64_t>(count) - 1))[0].to(at::kCPU, at::kFloat);
+    }
+    if (done) done(count);
+  }
+  remember(session, tokens);
+}
+
+std::int32_t Generator::next(Session& session, const SamplingOptions& options) const {
+  const std::int32_t forbidden = tokenizer_->mask();
+  const at::Tensor logits = session.logits.contiguous();
+  const std::vector<double> probabilities = next_token_probabilities(
+      {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())}, session.recent, {&forbidden, 1}, options);
+  data::Random random(session.seed, data::RandomStream::kGeneration, static_cast<std::uint64_t>(session.consumed()));
+  const std::int32_t token = choose(probabilities, random.unit());
+  read(session, {&token, 1});
+  return token;
+}
+
+std::optional<std::int64_t> Generator::room(const Session& session) const {
+  const std::optional<std::int64_t> longest = model_->longest_stream();
+  if (!longest.has_value()) return std::nullopt;
+  return std::max<std::int64_t>(*longest - session.consumed(), 0);
+}
+
+SessionOwner Generator::owner() const {
+  return {models::hash_of(*model_), tokenizer_->hash()};
+}
+
+}  // namespace cosformer::serve

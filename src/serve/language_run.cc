@@ -1,0 +1,34 @@
+#include "serve/language_run.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "data/tokenizer_file.h"
+#include "models/language_model_file.h"
+
+namespace cosformer::serve {
+
+namespace fs = std::filesystem;
+
+LanguageRun open_language_run(const std::string& folder) {
+  const std::string weights = (fs::path(folder) / "best.safetensors").string();
+  if (!fs::is_directory(folder)) throw UserError("'" + folder + "' is not a run: there is no such folder");
+  if (!fs::exists(weights)) {
+    throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train reach its " +
+                    "first evaluation");
+  }
+  if (!models::is_language_model(weights)) {
+    throw UserError("'" + folder +
+                    "' holds a classifier, which writes no text; cosformer predict asks it, and "
+                    "cosformer train makes language models too");
+  }
+  LanguageRun run;
+  run.model = models::load_language_model(weights);
+  const std::string saved = (fs::path(folder) / "tokenizer").string();
+  run.tokenizer = fs::exists(saved) ? data::open_tokenizer(saved) : data::byte_tokenizer();
+  const std::string& expected = run.model->config().tokenizer;
+  if (!expected.empty()) data::require_tokenizer(*run.tokenizer, expected, "the run '" + folder + "'");
+  return run;
+}
+
+}  // namespace cosformer::serve

@@ -1,0 +1,21 @@
+// The language model of a run's folder: its best weights and its tokenizer.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/tokenizer.h"
+#include "models/language_model.h"
+
+namespace cosformer::serve {
+
+struct LanguageRun {
+  std::shared_ptr<models::LanguageModel> model;
+  data::TokenizerPointer tokenizer;
+};
+
+// RUN/best.safetensors and RUN/tokenizer; a model of bytes needs no tokenizer's file. Throws UserError when the run has
+// no language model (yet), or a tokenizer that the model was not trained with.
+LanguageRun open_language_run(const std::string& folder);
+
+}  // namespace cosformer::serve
