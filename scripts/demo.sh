@@ -34,5 +34,6 @@ cat << TEXT
   cosformer train --settings                    every setting; configs/lra/ has the Long Range Arena
   cosformer train --task text_files --data YOURS.tsv     your own texts, images, sequences
   cosformer bench train --help                  steps/s and memory by length and mechanism
+  cosformer compare --config configs/compare/quick.toml  every mechanism side by side, with a report
   README.md, docs/method.md                     use it from C++ and Python; why it is exact
 TEXT

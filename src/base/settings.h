@@ -14,6 +14,8 @@
 
 namespace cosformer {
 
+struct TomlValue;
+
 class Settings {
  public:
   // The referenced values must outlive this object. Keys are "name" or "section.name".
@@ -29,7 +31,8 @@ class Settings {
   // Each throws UserError that names the place: unknown keys, values of another kind or out of limits.
   void read_toml(const std::string& text, const std::string& name);  // `name` of the file, for messages
   void read_toml_file(const std::string& path);
-  void assign(const std::string& assignment);  // "train.lr=0.001"; lists are separated by commas
+  void read_values(const std::vector<TomlValue>& values);  // of a file that others read as well
+  void assign(const std::string& assignment);              // "train.lr=0.001"; lists are separated by commas
   void set(const std::string& key, const std::string& text, const std::string& where);
 
   // Whether a file or an assignment has set it.

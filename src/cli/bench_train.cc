@@ -16,6 +16,7 @@
 #include "base/table.h"
 #include "cli/lists.h"
 #include "kernels/cpu/attention.h"
+#include "models/config.h"
 #include "nn/attention_config.h"
 
 namespace cosformer::cli {
@@ -32,7 +33,8 @@ struct Options {
 
 std::vector<TrainCase> cross_product(const Options& o) {
   std::vector<TrainCase> cases;
-  const auto names = parse_names("--attention", o.attention, nn::attention_names());
+  const auto names =
+      o.attention == "all" ? nn::attention_names() : parse_names("--attention", o.attention, nn::attention_names());
   const auto masks =
       o.causal == "both" ? std::vector<std::string>{"no", "yes"} : parse_names("--causal", o.causal, {"no", "yes"});
   for (const long long length : parse_numbers("--lengths", o.lengths, 1, 1LL << 30)) {
@@ -70,6 +72,8 @@ nlohmann::ordered_json to_json(const TrainCase& c, const TrainMeasurement& m) {
                                     {"min_ms", m.step.min_ms},
                                     {"p90_ms", m.step.p90_ms},
                                     {"steps_per_s", 1e3 / m.step.median_ms},
+                                    {"inference_median_ms", m.inference.median_ms},
+                                    {"inference_steps_per_s", 1e3 / m.inference.median_ms},
                                     {"tokens_per_s", m.tokens_per_s},
                                     {"peak_bytes", m.peak_bytes},
                                     {"resident_bytes", m.resident_bytes}}) {
@@ -83,15 +87,15 @@ nlohmann::ordered_json to_json(const TrainCase& c, const TrainMeasurement& m) {
 std::vector<std::string> to_row(const TrainCase& c, const TrainMeasurement& m, double softmax_ms) {
   std::vector<std::string> row{std::to_string(c.length), c.causal ? "causal" : "full", c.attention};
   if (!m.skipped.empty()) {
-    row.insert(row.end(), 6, "");
+    row.insert(row.end(), 7, "");
     row.push_back(m.skipped);
     return row;
   }
   const bool beside_softmax = softmax_ms > 0 && c.attention != "softmax";
-  row.insert(row.end(),
-             {significant(m.step.median_ms), spread_of(m.step), significant(1e3 / m.step.median_ms),
-              with_commas(static_cast<long long>(m.tokens_per_s)), human_bytes(m.peak_bytes), with_commas(m.parameters),
-              beside_softmax ? significant(softmax_ms / m.step.median_ms) + "×" : ""});
+  row.insert(row.end(), {significant(m.step.median_ms), spread_of(m.step), significant(1e3 / m.step.median_ms),
+                         significant(1e3 / m.inference.median_ms), with_commas(static_cast<long long>(m.tokens_per_s)),
+                         human_bytes(m.peak_bytes), with_commas(m.parameters),
+                         beside_softmax ? significant(softmax_ms / m.step.median_ms) + "×" : ""});
   return row;
 }
 
@@ -99,6 +103,10 @@ std::vector<std::string> to_row(const TrainCase& c, const TrainMeasurement& m, d
 TrainMeasurement measure_or_explain(const TrainCase& c, const Options& o) {
   try {
     return measure_training(c, o.effort, o.exchange);
+  } catch (const UserError& error) {  // such as a mechanism that has no causal form
+    TrainMeasurement m;
+    m.skipped = error.what();
+    return m;
   } catch (const c10::Error& error) {
     TrainMeasurement m;
     m.skipped = error.what_without_backtrace();
@@ -121,8 +129,8 @@ std::string measure_all(const std::vector<TrainCase>& cases, const Options& o) {
       progress.advance();
     }
   }
-  Table table({"N", "mask", "attention", "step ms", "spread", "steps/s", "tokens/s", "memory", "parameters",
-               "faster than softmax by"});
+  Table table({"N", "mask", "attention", "step ms", "spread", "steps/s", "inference/s", "tokens/s", "memory",
+               "parameters", "faster than softmax by"});
   for (std::size_t at = 0; at < cases.size(); ++at) {
     table.add(to_row(cases[at], results[at], softmax_ms[{cases[at].length, cases[at].causal}]));
   }
@@ -139,6 +147,12 @@ void bench_train(Options& o) {
                     std::to_string(o.model.heads));
   }
   if (o.model.threads == 0) o.model.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  {
+    models::ModelConfig trial;  // a setting that does not exist is no reason to skip a case
+    Settings settings;
+    models::add_settings(settings, trial, false);
+    for (const std::string& assignment : o.model.assignments) settings.assign(assignment);
+  }
   kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here, before threads start
   if (o.with_peers) o.attention = "cosformer,softmax";
   const std::vector<TrainCase> cases = cross_product(o);
@@ -173,8 +187,9 @@ void add_bench_train(CLI::App& app) {
     app.add_option(name, value, help)->check(CLI::Range(1LL, most))->capture_default_str();
   };
   app.add_option("--lengths", o->lengths, "sequence lengths")->capture_default_str();
-  app.add_option("--attention", o->attention, "mechanisms: cosformer, cosformer_plus, softmax, linear")
-      ->capture_default_str();
+  app.add_option("--attention", o->attention, "mechanisms, or all")->capture_default_str();
+  app.add_option("--set", m.assignments, "KEY=VALUE, a setting of the model such as attention.feature_map=identity")
+      ->allow_extra_args(false);
   app.add_option("--causal", o->causal, "yes, no or both")->capture_default_str();
   count("--batch", m.batch, 1LL << 20, "sequences a step");
   count("--width", m.width, 65536, "of the residual stream");

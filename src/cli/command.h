@@ -17,6 +17,8 @@ void add_check(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_data(CLI::App& app);
 void add_train(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_attention_map(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_predict(CLI::App& app);
 

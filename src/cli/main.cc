@@ -23,6 +23,8 @@ constexpr std::array kCommands{
     Command{"train", "train a model, or go on with a run", add_train},
     Command{"eval", "how good a trained model is, beside what trivial rules reach", add_eval},
     Command{"predict", "what a trained model says about your inputs", add_predict},
+    Command{"compare", "train many models side by side: a table and a report", add_compare},
+    Command{"attention-map", "what a head looks at, as a picture and as numbers", add_attention_map},
     Command{"info", "what this build and this machine offer, or what a run is", add_info},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
@@ -33,7 +35,7 @@ std::string command_list() {
   std::string text;
   for (const Command& command : kCommands) {
     text +=
-        "  " + std::string(command.name) + std::string(12 - std::strlen(command.name), ' ') + command.summary + '\n';
+        "  " + std::string(command.name) + std::string(15 - std::strlen(command.name), ' ') + command.summary + '\n';
   }
   return text;
 }

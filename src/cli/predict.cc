@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/dataset_info.h"
 #include "cli/progress_line.h"
 #include "cli/terminal_image.h"
 #include "data/prediction_input.h"
@@ -23,20 +24,6 @@ struct Options {
   long long top = 1, first = 0;
   bool skip_bad_rows = false, draw = false;
 };
-
-data::DatasetInfo info_of(const models::InputConfig& input, const std::string& task) {
-  data::DatasetInfo info;
-  info.name = task;
-  info.content = input.vocabulary > 0 && input.image_width == 0 ? data::Content::kTokens : data::Content::kValues;
-  info.vocabulary = input.image_width > 0 ? data::kByteVocabulary : input.vocabulary;
-  info.value_scale = static_cast<float>(input.value_scale);
-  info.pairs = input.pairs;
-  info.width = input.image_width;
-  info.height = input.image_height;
-  info.classes = input.classes;
-  info.max_length = input.max_length;
-  return info;
-}
 
 // Numbers of classes, the likeliest first.
 std::vector<std::size_t> ranked(const std::vector<float>& probabilities) {
@@ -71,8 +58,8 @@ void run_predict(const Options& o) {
   const std::shared_ptr<models::Classifier> model = train::load_trained(o.run);
   const models::InputConfig& trained = model->config().input;
   config.train.device = o.device;
-  data::PredictionInput input = data::read_prediction_input(o.input, config.data, info_of(trained, config.data.task),
-                                                            {o.format, o.skip_bad_rows});
+  data::PredictionInput input = data::read_prediction_input(
+      o.input, config.data, dataset_info_of(trained, config.data.task), {o.format, o.skip_bad_rows});
   if (o.first > 0 && static_cast<std::size_t>(o.first) < input.dataset->size()) {
     input.dataset = data::slice(input.dataset, 0, static_cast<std::size_t>(o.first));
   }

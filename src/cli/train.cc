@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/curves.h"
 #include "cli/progress_line.h"
+#include "cli/run_difference.h"
 #include "cli/run_report.h"
 #include "nn/attention_config.h"
 #include "train/precision.h"
@@ -65,19 +66,6 @@ train::RunConfig config_from(const Options& o) {
 
 std::string default_folder(const train::RunConfig& config) {
   return "runs/" + config.data.task + "-" + config.model.attention.name + "-" + std::to_string(config.train.seed);
-}
-
-// The first setting in which two runs differ, for a message.
-std::string first_difference(const train::RunConfig& a, const train::RunConfig& b) {
-  train::RunConfig left = a, right = b;
-  Settings left_settings, right_settings;
-  train::add_settings(left_settings, left);
-  train::add_settings(right_settings, right);
-  const auto x = left_settings.descriptions(), y = right_settings.descriptions();
-  for (std::size_t at = 0; at < x.size(); ++at) {
-    if (x[at].value != y[at].value) return x[at].key + " = " + x[at].value + " there, " + y[at].value + " now";
-  }
-  return "";
 }
 
 // Lines go to the terminal and, with the time, to RUN/log.txt.

@@ -13,6 +13,7 @@
 #include "cli/allocation_peak.h"
 #include "nn/attention_traits.h"
 #include "ops/torch_compat.h"
+#include "train/precision.h"
 #include "train/training_step.h"
 
 namespace cosformer::cli {
@@ -30,6 +31,7 @@ models::ModelConfig model_config(const TrainCase& c) {
   Settings settings;
   models::add_settings(settings, config, false);
   settings.set("model.attention", c.attention, "--attention");
+  for (const std::string& assignment : c.assignments) settings.assign(assignment);
   config.causal = c.causal;  // the preset depends on it
   models::apply_preset(config, settings);
   config.input.vocabulary = kVocabulary;
@@ -109,7 +111,8 @@ double milliseconds_since(Clock::time_point start) {
 // A model and everything that its steps need.
 class Training {
  public:
-  explicit Training(const TrainCase& c) : model(seeded_model(c)), batch(random_batch(c)), on_gpu_(c.device == "cuda") {
+  explicit Training(const TrainCase& c)
+      : model(seeded_model(c)), batch(random_batch(c)), on_gpu_(c.device == "cuda"), bfloat16_(c.bfloat16) {
     model->to(at::Device(c.device));
     model->train();
     train::StepOptions options;
@@ -131,6 +134,16 @@ class Training {
     return milliseconds_since(start) / together;
   }
 
+  double inference_milliseconds(int together) {
+    const at::NoGradGuard no_grad;
+    const train::AutocastScope autocast(batch.first.content.device(), bfloat16_);
+    wait();
+    const auto start = Clock::now();
+    for (int at = 0; at < together; ++at) train::logits_of(*model, batch);
+    wait();
+    return milliseconds_since(start) / together;
+  }
+
   std::shared_ptr<models::Classifier> model;
   train::DeviceBatch batch;
 
@@ -144,13 +157,24 @@ class Training {
     if (on_gpu_) torch::cuda::synchronize();
   }
 
-  bool on_gpu_;
+  bool on_gpu_, bfloat16_;
   train::TrainConfig config_;
   std::unique_ptr<train::FlatParameters> parameters_;
   std::unique_ptr<train::AdamW> optimizer_;
   std::unique_ptr<train::TrainingStep> step_;
   std::int64_t steps_ = 0;
 };
+
+// `milliseconds` of so many steps together, until the time for repeating is over.
+template <typename Measure>
+Timing repeated(const TrainCase& c, const TrainEffort& effort, const Measure& milliseconds) {
+  const double first = milliseconds(1);
+  const int together = c.device == "cuda" ? std::clamp(static_cast<int>(20.0 / first), 1, 50) : 1;
+  const int repeats = std::clamp(static_cast<int>(effort.seconds * 1e3 / (first * together)), 3, 500);
+  std::vector<double> times(static_cast<std::size_t>(repeats));
+  for (double& time : times) time = milliseconds(together);
+  return timing_of(times);
+}
 
 }  // namespace
 
@@ -171,20 +195,20 @@ TrainMeasurement measure_training(const TrainCase& c, const TrainEffort& effort,
   const auto start = Clock::now();
   for (int at = 0; at < kWarmUps; ++at) {
     result.losses.push_back(training.step().item<double>());
+    const bool long_steps = c.device == "cpu" && exchange.empty() && milliseconds_since(start) > effort.seconds * 1e3;
     if (milliseconds_since(start) > effort.most_seconds * 1e3 * (at + 1)) {
       result.skipped = "a step takes " + significant(milliseconds_since(start) * 1e-3 / (at + 1), 2) + " s";
       return result;
     }
+    if (long_steps && at > 0) break;
   }
-  const double first = training.milliseconds(1);
-  const int together = c.device == "cuda" ? std::clamp(static_cast<int>(20.0 / first), 1, 50) : 1;
-  const int repeats = std::clamp(static_cast<int>(effort.seconds * 1e3 / (first * together)), 3, 500);
-  std::vector<double> times(static_cast<std::size_t>(repeats));
-  for (double& time : times) time = training.milliseconds(together);
-  result.step = timing_of(times);
+  result.step = repeated(c, effort, [&](int together) { return training.milliseconds(together); });
   result.tokens_per_s = static_cast<double>(c.batch * c.length) / (result.step.median_ms * 1e-3);
   result.peak_bytes = peak.bytes();
   if (c.device == "cpu") result.resident_bytes = resident.bytes();
+  training.model->eval();
+  training.inference_milliseconds(1);
+  result.inference = repeated(c, effort, [&](int together) { return training.inference_milliseconds(together); });
   return result;
 }
 

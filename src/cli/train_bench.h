@@ -11,6 +11,7 @@ namespace cosformer::cli {
 
 struct TrainCase {
   std::string attention;
+  std::vector<std::string> assignments;  // further settings of the model: "attention.feature_map=identity"
   bool causal = false;
   long long length = 1024, batch = 4;
   long long width = 128, layers = 2, heads = 4, feed_forward = 256;
@@ -21,7 +22,8 @@ struct TrainCase {
 };
 
 struct TrainMeasurement {
-  Timing step;
+  Timing step;       // an optimiser step
+  Timing inference;  // a forward pass without gradients or dropout
   double tokens_per_s = 0;
   double peak_bytes = 0;      // held by torch at most: parameters, gradients, the optimiser's state, activations
   double resident_bytes = 0;  // by which the process grew at most; 0 on a GPU. Right only for a process' first case

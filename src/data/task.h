@@ -42,6 +42,7 @@ struct DataConfig {
   std::int64_t image_size = 32;          // pathfinder
   std::int64_t generate_seed = 0;        // listops, pathfinder, same_article
   std::int64_t generate_train = 0, generate_valid = 0, generate_test = 0;  // 0: the task's own
+  std::int64_t generate_longer_than = 0, generate_shorter_than = 0;        // listops: symbols; 0: as published
   std::int64_t train_limit = 0, valid_limit = 0, test_limit = 0;           // so many examples, drawn; 0: all
   bool skip_bad_rows = false;
 };

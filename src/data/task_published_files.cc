@@ -32,7 +32,8 @@ std::size_t or_else(std::int64_t asked, std::size_t otherwise) {
 }
 
 bool sizes_asked(const DataConfig& config) {
-  return config.generate_train > 0 || config.generate_valid > 0 || config.generate_test > 0 || config.generate_seed > 0;
+  return config.generate_train > 0 || config.generate_valid > 0 || config.generate_test > 0 ||
+         config.generate_seed > 0 || config.generate_longer_than > 0 || config.generate_shorter_than > 0;
 }
 
 // Files that `cosformer data` made, whatever its options were: unless the settings say what they should hold.
@@ -87,6 +88,8 @@ TaskParts open_listops(const DataConfig& config, const Progress& progress) {
   }
   ListOpsOptions options;
   set_sizes(config, options);
+  if (config.generate_longer_than > 0) options.longer_than = config.generate_longer_than;
+  if (config.generate_shorter_than > 0) options.shorter_than = config.generate_shorter_than;
   take_splits(open_or_generate_listops(folder, options, progress), folder, parts);
   return parts;
 }

@@ -184,6 +184,9 @@ void add_settings(Settings& settings, DataConfig& config) {
   settings.add("data.generate_train", config.generate_train, "how many for training; 0: as published");
   settings.add("data.generate_valid", config.generate_valid, "how many for validation; 0: as published");
   settings.add("data.generate_test", config.generate_test, "how many for the test; 0: as published");
+  settings.add("data.generate_longer_than", config.generate_longer_than,
+               "listops: expressions have more symbols than this; 0: as published");
+  settings.add("data.generate_shorter_than", config.generate_shorter_than, "and fewer than this; 0: as published");
   settings.add("data.train_limit", config.train_limit, "use so many training examples, drawn by split_seed; 0: all");
   settings.add("data.valid_limit", config.valid_limit, "the same of the validation part");
   settings.add("data.test_limit", config.test_limit, "the same of the test part");

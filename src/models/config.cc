@@ -54,6 +54,11 @@ void require_possible(const ModelConfig& c) {
     throw UserError(
         "settings: with model.causal the class token, which comes first, sees nothing; set model.pooling=mean");
   }
+  const nn::StochasticPositionConfig unset;
+  if (c.positions != "stochastic" &&
+      (c.stochastic.realizations != unset.realizations || c.stochastic.sines != unset.sines || c.stochastic.gated)) {
+    throw UserError("settings: model.stochastic_* belong to model.positions=stochastic; got positions " + c.positions);
+  }
   if (c.input.classes.size() < 2) throw UserError("the data have fewer than two classes; there is nothing to learn");
   if (c.positions == "grid" && c.input.image_width == 0) {
     throw UserError(

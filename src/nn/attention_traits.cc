@@ -106,8 +106,8 @@ AttentionConfig preset_of(const std::string& name, bool causal) {
 }
 
 std::string projections_of(const AttentionConfig& config) {
-  if (config.name == "reformer") return "qv";
   if (config.name == "synthesizer") return config.variant == "dense" ? "qv" : "v";
+  if (config.name == "reformer") return "qv";
   return "qkv";
 }
 

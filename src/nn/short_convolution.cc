@@ -1,10 +1,11 @@
 #include "nn/short_convolution.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/short_convolution.h"
 
 namespace cosformer::nn {
 namespace {
@@ -13,46 +14,19 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-// The tokens t for which t + shift exists too, in both.
-struct Overlap {
-  at::Tensor here, there;
-};
-Overlap overlap(const at::Tensor& a, const at::Tensor& b, std::int64_t shift) {
-  const std::int64_t count = std::max<std::int64_t>(a.size(1) - std::abs(shift), 0);
-  return {a.narrow(1, shift < 0 ? a.size(1) - count : 0, count), b.narrow(1, shift > 0 ? b.size(1) - count : 0, count)};
-}
-
-// y[t] = Σ_j weight[j] x[t + j − before], one pass over memory for each j; a function of its own because autograd
-// would keep and add as many copies.
+// A function of its own because autograd would keep and add as many copies as there are taps.
 struct Convolve : torch::autograd::Function<Convolve> {
   static Variable forward(AutogradContext* ctx, const Variable& x, const Variable& weight, std::int64_t before) {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["before"] = before;
-    const at::Tensor w = weight.to(x.scalar_type());
-    at::Tensor y = x * w[before];
-    for (std::int64_t j = 0; j < w.size(0); ++j) {
-      if (j == before) continue;
-      auto [here, there] = overlap(y, x, j - before);
-      here.addcmul_(there, w[j]);
-    }
-    return y;
+    return ops::short_convolution_fwd(x, weight, before);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1], &dy = grads[0];
-    const std::int64_t before = ctx->saved_data["before"].toInt();
-    const at::Tensor w = weight.to(x.scalar_type());
-    at::Tensor dx = dy * w[before];
-    at::Tensor dw = at::empty_like(weight);
-    for (std::int64_t j = 0; j < w.size(0); ++j) {
-      const auto [dy_here, x_there] = overlap(dy, x, j - before);
-      dw[j].copy_((dy_here * x_there).sum(at::IntArrayRef({0, 1}), false, weight.scalar_type()));
-      if (j == before) continue;
-      auto [dy_part, dx_part] = overlap(dy, dx, j - before);
-      dx_part.addcmul_(dy_part, w[j]);
-    }
-    return {dx, dw, Variable()};
+    const auto [dx, dweight] =
+        ops::short_convolution_bwd(grads[0], saved[0], saved[1], ctx->saved_data["before"].toInt());
+    return {dx, dweight, Variable()};
   }
 };
 

@@ -39,6 +39,7 @@ Evaluation evaluate(models::Classifier& model, const data::DatasetPointer& datas
     const at::Tensor loss = at::cross_entropy_loss(logits, d.labels, {}, at::Reduction::Sum);
     sums += at::stack({loss.to(at::kDouble), logits.argmax(-1).eq(d.labels).sum().to(at::kDouble)});
     result.examples += batch.labels.size();
+    ++result.batches;
     if (progress) progress(batch.labels.size());
   });
   const at::Tensor host = sums.cpu();

@@ -12,7 +12,7 @@ namespace cosformer::train {
 struct Evaluation {
   double loss = 0;      // mean cross-entropy in nats
   double accuracy = 0;  // share of examples whose likeliest class is right
-  std::size_t examples = 0;
+  std::size_t examples = 0, batches = 0;
   double seconds = 0;
 };
 

@@ -255,12 +255,14 @@ TrainResult Training::finish(Ending ending) {
       {"seconds", seconds_before_ + seconds_since(process_begin_)},
       {"tokens", state_.tokens},
       {"tokens_per_second", result.tokens_per_second},
+      {"steps_per_second", static_cast<double>(state_.step) / std::max(state_.training_seconds, 1e-9)},
       {"peak_memory", result.peak_memory},
       {"valid_loss", result.valid.loss},
       {"valid_accuracy", result.valid.accuracy},
       {"test_loss", result.test.loss},
       {"test_accuracy", result.test.accuracy},
       {"test_examples", result.test.examples},
+      {"test_batches_per_second", static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9)},
   };
   const std::string text = json.dump(1) + '\n';
   AtomicFile file((std::filesystem::path(run_) / "result.json").string());

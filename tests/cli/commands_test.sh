@@ -97,7 +97,8 @@ expect 2 "bench train: no such folder of scripts" "$cosformer" bench train --pee
 expect 0 "bench train" "$cosformer" bench train --lengths 32,64 --attention cosformer,cosformer_plus,softmax,linear \
   --width 32 --batch 2 --feed-forward 32 --seconds 0.01 --json "$work/train.json"
 contains out "faster than softmax by"
-for field in attention causal length parameters median_ms min_ms p90_ms steps_per_s tokens_per_s peak_bytes losses; do
+for field in attention causal length parameters median_ms min_ms p90_ms steps_per_s inference_steps_per_s \
+  tokens_per_s peak_bytes losses; do
   if [ "$(grep -c "\"$field\":" "$work/train.json")" -ne 16 ]; then
     echo "FAILED: '$field' is not on each of 16 lines of the JSON file"
     failures=$((failures + 1))

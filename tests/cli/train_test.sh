@@ -2,6 +2,7 @@
 # Train, go on, evaluate, predict and inspect through the program, and what it says to wrong requests.
 set -uo pipefail
 program=$1
+root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
@@ -78,11 +79,23 @@ printf 'X' | dd of="$newest/model.safetensors" bs=1 seek=900 conv=notrunc 2> /de
 expect 2 'is damaged.*--from 40' "$program" train --resume run
 expect 0 'going on from step 40' "$program" train --resume run --from 40
 
+# Each ablation beside a task; of two files with the same setting the later one wins.
+for file in "$root"/configs/ablation/*.toml; do
+  expect 0 "$(sed -n 's/^attention = "\(.*\)"/\1/p' "$file")" "${train[@]}" --config "$file" --steps 1 \
+    --out "ablation-$(basename "$file" .toml)"
+done
+printf '[attention]\nfeature_map = "silu"\n' > silu.toml
+expect 0 'cosformer \(feature_map=silu' "${train[@]}" --config "$root/configs/ablation/similarity-identity.toml" \
+  --config silu.toml --steps 1 --out two
+
 expect 2 "no setting 'train.lrr'; did you mean 'train.lr'" "${train[@]}" --set train.lrr=1
 printf '[train]\nlearning_rate = 3\n' > bad.toml
 expect 2 "bad.toml:2: there is no setting 'train.learning_rate'" "${train[@]}" --config bad.toml
 expect 2 'cannot read the settings file' "${train[@]}" --config missing.toml
 expect 2 'one of cosformer, cosformer_plus, softmax, linear' "${train[@]}" --attention softmx
+expect 2 'does not read attention.features.*performer, rfa' "${train[@]}" --attention softmax --set attention.features=9
+expect 2 'linformer" cannot be causal' "${train[@]}" --attention linformer --set model.causal=true
+expect 2 'stochastic positions do not go' "${train[@]}" --attention softmax --set model.positions=stochastic
 expect 2 'published method' "${train[@]}" --attention cosformer --set attention.gate=true
 expect 2 'not a run' "$program" eval nowhere
 expect 2 'not a run' "$program" predict nowhere --input few.tsv

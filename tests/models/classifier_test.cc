@@ -115,6 +115,7 @@ TEST(ModelConfig, RefusesWhatCannotBeBuilt) {
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "model.positions=rotary"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.positions=grid"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=softmax", "model.positions=stochastic"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.stochastic_sines=7"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=linformer", "model.causal=true"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=softmax", "attention.features=8"})), UserError);
 }

@@ -120,7 +120,7 @@ TEST(Trainer, GoesOnExactlyAfterInterruptions) {
       {"model.attention=rfa", "attention.features=12"},
   };
   for (const std::vector<std::string>& variant : variants) {
-    SCOPED_TRACE(testing::PrintToString(variant));
+    SCOPED_TRACE(::testing::PrintToString(variant));
     std::vector<std::string> assignments{"train.log_every=3", "model.dropout=0.2"};
     assignments.insert(assignments.end(), variant.begin(), variant.end());
     const RunConfig config = small_run(assignments);

@@ -1,0 +1,296 @@
+#include "cli/compare_plots.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "cli/gnuplot.h"
+
+namespace cosformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 16> kColours{"c44e52", "4878a8", "55a868", "8172b3", "ccb974", "64b5cd",
+                                               "dd8452", "937860", "da8bc3", "5a5a5a", "1b9e77", "1f3a93",
+                                               "e7298a", "66a61e", "000000", "b8860b"};
+constexpr const char* kFrame =
+    "set grid lt 1 lw 0.7 lc rgb '#e0e0e0'\nset border 3\nset tics nomirror\n"
+    "set key outside right top vertical reverse Left samplen 2\n";
+
+// With the same colour and point for a model in every picture.
+class Look {
+ public:
+  void add(const std::string& name) { numbers_.emplace(name, numbers_.size()); }
+  std::string colour(const std::string& name, const char* transparency = "") const {
+    return std::string("'#") + transparency + kColours[numbers_.at(name) % kColours.size()] + "'";
+  }
+  std::string point(const std::string& name) const {
+    static constexpr std::array<int, 7> kPoints{7, 5, 9, 11, 13, 6, 4};
+    return std::to_string(kPoints[numbers_.at(name) % kPoints.size()]);
+  }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+};
+
+std::string joined_with_commas(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", \\\n  ") + part;
+  return text;
+}
+
+std::string block_name(std::size_t number) {
+  std::string name = "p";
+  name += std::to_string(number);
+  return name;
+}
+
+// Name → a file's: what is not a letter or digit becomes a dash.
+std::string stem_of(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; }, '-');
+  return text;
+}
+
+double best_floor(const std::vector<TaskFloors>& floors, const std::string& task) {
+  double best = -1;
+  for (const TaskFloors& of_task : floors) {
+    if (of_task.task != task) continue;
+    for (const auto& [rule, accuracy] : of_task.floors) best = std::max(best, accuracy);
+  }
+  return best;
+}
+
+std::string floor_line(double floor) {
+  if (floor < 0) return "";
+  std::ostringstream text;
+  text << 100 * floor << " with lines lw 2 dt 2 lc rgb '#888888' title 'floor'";
+  return text.str();
+}
+
+class Drawing {
+ public:
+  Drawing(const std::vector<CellResult>& cells, const std::vector<TaskFloors>& floors,
+          const std::vector<SpeedPoint>& speed, std::string folder)
+      : cells_(cells), rows_(rows_of(cells)), floors_(floors), speed_(speed), folder_(std::move(folder)) {
+    for (const CellResult& cell : cells) look_.add(cell.name);
+    for (const SpeedPoint& point : speed) look_.add(point.name);
+  }
+
+  std::vector<Plot> all() {
+    std::vector<std::string> tasks;
+    for (const CompareRow& row : rows_) {
+      if (row.accuracy.count > 0 && std::find(tasks.begin(), tasks.end(), row.task) == tasks.end()) {
+        tasks.push_back(row.task);
+      }
+    }
+    for (const std::string& task : tasks) quality_against_speed(task);
+    for (const std::string& task : tasks) variants(task);
+    by_length("time-training", "Time of a training step by length", "milliseconds",
+              [](const SpeedPoint& p) { return 1e3 / p.train_steps_per_s; });
+    by_length("time-inference", "Time of inference by length", "milliseconds",
+              [](const SpeedPoint& p) { return 1e3 / p.inference_steps_per_s; });
+    by_length("memory", "Memory of training by length", "megabytes",
+              [](const SpeedPoint& p) { return p.peak_bytes / 1e6; });
+    for (const std::string& task : tasks) {
+      curves(task, "valid_accuracy", 100, "validation accuracy, %");
+      curves(task, "loss", 1, "training loss");
+    }
+    return plots_;
+  }
+
+ private:
+  void draw(const std::string& name, const std::string& title, const std::string& caption, const std::string& body,
+            const GnuplotSize& size = {}) {
+    const std::string path = (fs::path(folder_) / stem_of(name)).string();
+    draw_with_gnuplot(body, path, size);
+    plots_.push_back({title, caption, path});
+  }
+
+  void quality_against_speed(const std::string& task) {
+    double most = 0, fastest = 0, slowest = 1e300;
+    for (const CompareRow& row : rows_) {
+      if (row.task != task || row.accuracy.count == 0) continue;
+      most = std::max(most, row.peak_bytes);
+      fastest = std::max(fastest, row.train_steps_per_s.mean);
+      slowest = std::min(slowest, row.train_steps_per_s.mean);
+    }
+    std::string data, labels;
+    std::vector<std::string> parts;
+    std::size_t number = 0;
+    for (const CompareRow& row : rows_) {
+      if (row.task != task || row.accuracy.count == 0) continue;
+      ++number;
+      // The area is the memory; the smallest circle can still be seen.
+      const double size = std::max(1.2, 9 * std::sqrt(row.peak_bytes / std::max(most, 1.0)));
+      std::ostringstream line, label;
+      line << row.train_steps_per_s.mean << ' ' << 100 * row.accuracy.mean << ' ' << size << ' '
+           << 100 * row.accuracy.deviation << '\n';
+      label << row.train_steps_per_s.mean << ' ' << 100 * row.accuracy.mean << ' ' << number << '\n';
+      const std::string block = block_name(number);
+      data += gnuplot_data(block, line.str());
+      labels += label.str();
+      parts.push_back("$" + block + " using 1:2:3 with points pt 7 ps variable lc rgb " + look_.colour(row.name, "70") +
+                      " title " + gnuplot_quoted(std::to_string(number) + "  " + row.name));
+      if (row.accuracy.deviation > 0) {
+        parts.push_back("$" + block + " using 1:($2-$4):(0):(2*$4) with vectors nohead lw 1.5 lc rgb " +
+                        look_.colour(row.name) + " notitle");
+      }
+    }
+    const std::string floor = floor_line(best_floor(floors_, task));
+    if (!floor.empty()) parts.push_back(floor);
+    parts.emplace_back("$labels using 1:2:3 with labels font ',10' notitle");
+    std::ostringstream range;
+    range << "set xrange [" << slowest / 1.4 << ":" << fastest * 1.3 << "]\n";
+    draw(task + "-quality-speed", task + ": quality against speed",
+         "Test accuracy (mean over seeds, with its deviation) against training steps a second; a circle's area is the "
+         "peak memory of training. Up and to the right is better, smaller is better.",
+         data + gnuplot_data("labels", labels) + kFrame + (fastest > 4 * slowest ? "set logscale x 2\n" : "") +
+             range.str() +
+             "set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training steps/s'\n"
+             "set ylabel 'test accuracy, %'\nplot " +
+             joined_with_commas(parts) + "\n",
+         {900, 520});
+  }
+
+  void variants(const std::string& task) {
+    std::vector<std::string> mechanisms;
+    for (const CompareRow& row : rows_) {
+      if (row.task == task && row.is_variant && row.accuracy.count > 0 &&
+          std::find(mechanisms.begin(), mechanisms.end(), row.attention) == mechanisms.end()) {
+        mechanisms.push_back(row.attention);
+      }
+    }
+    for (const std::string& mechanism : mechanisms) bars(task, mechanism);
+  }
+
+  void bars(const std::string& task, const std::string& mechanism) {
+    std::string data, tics;
+    double most = 0;
+    int number = 0;
+    for (const CompareRow& row : rows_) {
+      if (row.task != task || row.attention != mechanism || row.accuracy.count == 0) continue;
+      std::ostringstream line, tic;
+      line << number << ' ' << 100 * row.accuracy.mean << ' ' << 100 * row.accuracy.deviation << '\n';
+      data += line.str();
+      tic << (number > 0 ? ", " : "") << gnuplot_quoted(row.name) << ' ' << number;
+      tics += tic.str();
+      most = std::max(most, 100 * (row.accuracy.mean + row.accuracy.deviation));
+      ++number;
+    }
+    std::ostringstream ranges;
+    ranges << "set xrange [-0.7:" << number - 0.3 << "]\nset yrange [0:" << most * 1.12 << "]\n";
+    const std::string floor = floor_line(best_floor(floors_, task));
+    draw(task + "-variants-" + mechanism, task + ": variants of " + mechanism,
+         "Test accuracy, mean over seeds with its deviation.",
+         gnuplot_data("bars", data) + kFrame + ranges.str() + "set xtics rotate by -25 (" + tics +
+             ")\nset ylabel 'test accuracy, %'\nset boxwidth 0.7\nset style fill solid 0.75\nset bmargin 7\n"
+             "plot $bars using 1:2:3 with boxerrorbars lw 1.2 lc rgb '#4878a8' notitle, "
+             "$bars using 1:($2+$3):(sprintf('%.1f', $2)) with labels offset 0,0.7 notitle" +
+             (floor.empty() ? "" : ", " + floor) + "\n");
+  }
+
+  template <typename Value>
+  void by_length(const std::string& name, const std::string& title, const char* unit, const Value& value) {
+    std::map<std::string, std::string> lines;
+    std::vector<std::string> order;
+    for (const SpeedPoint& p : speed_) {
+      if (!p.skipped.empty()) continue;
+      if (lines.find(p.name) == lines.end()) order.push_back(p.name);
+      std::ostringstream line;
+      line << p.length << ' ' << value(p) << '\n';
+      lines[p.name] += line.str();
+    }
+    if (order.empty()) return;
+    std::string data;
+    std::vector<std::string> parts;
+    for (const std::string& model : order) {
+      const std::string block = block_name(parts.size());
+      data += gnuplot_data(block, lines[model]);
+      parts.push_back("$" + block + " with linespoints lw 2 ps 0.9 pt " + look_.point(model) + " lc rgb " +
+                      look_.colour(model) + " title " + gnuplot_quoted(model));
+    }
+    draw(name, title,
+         "Both axes logarithmic: what is linear in the length rises with slope one, what is quadratic with slope two. "
+         "A line ends where the model could not go on; the table says why.",
+         data + kFrame + "set logscale xy\n" + length_tics() + "set xlabel 'tokens'\nset ylabel " +
+             gnuplot_quoted(unit) + "\nplot " + joined_with_commas(parts) + "\n");
+  }
+
+  // The measured lengths themselves: "1K" for 1,024.
+  std::string length_tics() const {
+    std::set<long long> lengths;
+    for (const SpeedPoint& p : speed_) lengths.insert(p.length);
+    std::string tics;
+    for (const long long length : lengths) {
+      const std::string label = length % 1024 == 0 ? std::to_string(length / 1024) + "K" : std::to_string(length);
+      if (!tics.empty()) tics += ", ";
+      tics += gnuplot_quoted(label) + " " + std::to_string(length);
+    }
+    std::ostringstream text;
+    text << "set xtics (" << tics << ")\nset xrange [" << 0.9 * static_cast<double>(*lengths.begin()) << ":"
+         << 1.1 * static_cast<double>(*lengths.rbegin()) << "]\n";
+    return text.str();
+  }
+
+  void curves(const std::string& task, const std::string& quantity, double factor, const std::string& label) {
+    std::string data;
+    std::vector<std::string> parts, named;
+    for (const CellResult& cell : cells_) {
+      if (cell.task != task || cell.state != CellState::kFinished) continue;
+      const std::string lines = read_curve(cell.folder, quantity, factor);
+      if (lines.empty()) continue;
+      const bool first = std::find(named.begin(), named.end(), cell.name) == named.end();
+      if (first) named.push_back(cell.name);
+      const std::string block = block_name(parts.size());
+      data += gnuplot_data(block, lines);
+      parts.push_back("$" + block + " with linespoints lw 1.5 ps " + (factor == 1 ? "0" : "0.6") + " pt " +
+                      look_.point(cell.name) + " lc rgb " + look_.colour(cell.name) +
+                      (first ? " title " + gnuplot_quoted(cell.name) : " notitle"));
+    }
+    if (parts.empty()) return;
+    draw(task + "-" + quantity, task + ": " + label, "A line for each seed.",
+         data + kFrame + "set xlabel 'step'\nset format x '%.0s%c'\nset ylabel " + gnuplot_quoted(label) + "\nplot " +
+             joined_with_commas(parts) + "\n");
+  }
+
+  static std::string read_curve(const std::string& run, const std::string& quantity, double factor) {
+    std::ifstream file(fs::path(run) / "metrics.jsonl");
+    std::ostringstream lines;
+    for (std::string line; std::getline(file, line);) {
+      const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
+      if (!entry.is_object() || !entry.contains("step") || !entry.contains(quantity)) continue;
+      if (entry[quantity].is_number()) {
+        lines << entry["step"].get<long long>() << ' ' << factor * entry[quantity].get<double>() << '\n';
+      }
+    }
+    return lines.str();
+  }
+
+  const std::vector<CellResult>& cells_;
+  std::vector<CompareRow> rows_;
+  const std::vector<TaskFloors>& floors_;
+  const std::vector<SpeedPoint>& speed_;
+  std::string folder_;
+  Look look_;
+  std::vector<Plot> plots_;
+};
+
+}  // namespace
+
+std::vector<Plot> draw_plots(const std::vector<CellResult>& cells, const std::vector<TaskFloors>& floors,
+                             const std::vector<SpeedPoint>& speed, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw file_failure("make the folder", folder, error.value());
+  return Drawing(cells, floors, speed, folder).all();
+}
+
+}  // namespace cosformer::cli

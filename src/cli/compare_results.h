@@ -1,0 +1,82 @@
+// What came out of a comparison, as plain numbers: cells, rows over their seeds, tables, JSON.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace cosformer::cli {
+
+enum class CellState { kPlanned, kFinished, kFailed, kCannot };
+
+std::string name_of(CellState state);  // "planned", "finished", "failed", "cannot"
+
+// One training.
+struct CellResult {
+  std::string task, name, attention, folder;
+  bool is_variant = false;  // a mechanism with settings of its own
+  long long seed = 0;
+  CellState state = CellState::kPlanned;
+  std::string reason;  // of a cell that failed or cannot be
+  long long parameters = 0;
+  double accuracy = 0, loss = 0;  // on the test part
+  double train_steps_per_s = 0, inference_steps_per_s = 0;
+  double peak_bytes = 0, seconds = 0;
+};
+
+// What trivial rules reach on a task.
+struct TaskFloors {
+  std::string task, description;
+  std::vector<std::pair<std::string, double>> floors;  // rule, accuracy
+};
+
+// Of numbers that are repetitions of one thing.
+struct Sample {
+  std::size_t count = 0;
+  double mean = 0;
+  double deviation = 0;  // with count − 1; 0 for a single number
+};
+Sample sample_of(const std::vector<double>& values);
+
+// A model on a task, over its seeds.
+struct CompareRow {
+  std::string task, name, attention;
+  bool is_variant = false;
+  std::size_t planned = 0;                                          // seeds
+  Sample accuracy, loss, train_steps_per_s, inference_steps_per_s;  // of the finished ones
+  double peak_bytes = 0;                                            // the greatest
+  long long parameters = 0;
+  std::string note;  // what did not finish, and why
+};
+
+// In the order in which task and name come first.
+std::vector<CompareRow> rows_of(const std::vector<CellResult>& cells);
+
+// "43.21 ± 0.52%", without the deviation for a single seed.
+std::string percent_text(const Sample& share);
+
+// For a terminal: per task the floors, then the rows.
+std::string compare_table(const std::vector<CompareRow>& rows, const std::vector<TaskFloors>& floors);
+
+// Speed and memory of one model at one length.
+struct SpeedPoint {
+  std::string name, attention;
+  long long length = 0;
+  double train_steps_per_s = 0, inference_steps_per_s = 0, peak_bytes = 0;
+  long long parameters = 0;
+  std::string skipped;  // why there are no numbers, or empty
+};
+
+enum class SpeedQuantity { kTraining, kInference, kMemory };
+
+// A model a line, a length a column; what was not measured has a letter that explain_skipped() tells.
+std::vector<std::vector<std::string>> speed_grid(const std::vector<SpeedPoint>& points, SpeedQuantity quantity);
+std::vector<std::string> explain_skipped(const std::vector<SpeedPoint>& points);  // "a: softmax at 65,536: needs …"
+std::string speed_table(const std::vector<SpeedPoint>& points);                   // the three, for a terminal
+
+nlohmann::ordered_json to_json(const std::vector<CellResult>& cells, const std::vector<TaskFloors>& floors,
+                               const std::vector<SpeedPoint>& speed);
+
+}  // namespace cosformer::cli

@@ -1,0 +1,165 @@
+#include "cli/compare_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/child_process.h"
+#include "cli/command.h"
+#include "cli/compare_progress.h"
+#include "train/interrupt.h"
+
+namespace cosformer::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A process that was told to stop when its parent died may still be saving.
+constexpr int kLockPatience = 300;  // tenths of a second
+
+std::string file_in(const CellResult& cell, const char* name) {
+  return (fs::path(cell.folder) / name).string();
+}
+
+// Takes over what a finished training wrote; whether it has finished.
+bool take_result(CellResult& cell) {
+  std::ifstream file(file_in(cell, "result.json"));
+  const nlohmann::json result = nlohmann::json::parse(file, nullptr, false);
+  if (!result.is_object()) return false;
+  cell.accuracy = result.value("test_accuracy", 0.0);
+  cell.loss = result.value("test_loss", 0.0);
+  cell.train_steps_per_s = result.value("steps_per_second", 0.0);
+  cell.inference_steps_per_s = result.value("test_batches_per_second", 0.0);
+  cell.peak_bytes = result.value("peak_memory", 0.0);
+  cell.parameters = result.value("parameters", 0LL);
+  cell.seconds = result.value("seconds", 0.0);
+  cell.state = CellState::kFinished;
+  return true;
+}
+
+struct Metrics {
+  long long step = 0;
+  double loss = 0;
+};
+
+// The last line of metrics.jsonl that is whole and tells a loss.
+Metrics last_metrics(const CellResult& cell) {
+  std::ifstream file(file_in(cell, "metrics.jsonl"), std::ios::ate | std::ios::binary);
+  Metrics last;
+  if (!file) return last;
+  constexpr std::streamoff kTail = 4096;
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - kTail));
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
+    if (entry.is_object() && entry.contains("loss")) {
+      last = {entry.value("step", last.step), entry["loss"].is_number() ? entry["loss"].get<double>() : last.loss};
+    }
+  }
+  return last;
+}
+
+void wait_for_lock(const std::string& folder) {
+  for (int attempt = 0;; ++attempt) {
+    try {
+      const train::RunLock lock(folder);
+      return;
+    } catch (const UserError&) {
+      if (attempt == kLockPatience || train::InterruptScope::requested()) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+std::string label_of(const CellResult& cell) {
+  return cell.task + " " + cell.name + " seed " + std::to_string(cell.seed);
+}
+
+class CellRunner {
+ public:
+  CellRunner(std::size_t cells, double work, const std::function<void(const std::string&)>& say)
+      : cells_(cells), progress_(cells, work), say_(say) {}
+
+  void run(std::size_t number, PlannedCell& cell) {
+    CellResult& r = cell.result;
+    progress_.begin(number, label_of(r), cell.work);
+    if (!train::is_run(r.folder)) train::create_run(r.folder, cell.config);
+    const std::string output = file_in(r, "output.txt");
+    ChildEnd end;
+    try {
+      wait_for_lock(r.folder);
+      const auto steps = static_cast<double>(std::max(cell.steps, 1LL));
+      const double before = static_cast<double>(last_metrics(r).step) / steps;
+      end = run_child({{"train", "--resume", r.folder}, output}, [&] {
+        const Metrics now = last_metrics(r);
+        const double share = std::max(before, static_cast<double>(now.step) / steps);
+        progress_.update(share, before,
+                         now.step == 0 ? ""
+                                       : "step " + std::to_string(now.step) + "/" + std::to_string(cell.steps) +
+                                             "  loss " + significant(now.loss, 4));
+      });
+    } catch (const UserError& error) {  // somebody else trains in its folder
+      r.state = CellState::kFailed;
+      r.reason = error.what();
+    }
+    const bool finished = end.exit_code == 0 && take_result(r);
+    progress_.end();
+    progress_.clear();
+    if (end.interrupted && !finished) throw Interrupted{};
+    if (!finished && r.state != CellState::kFailed) {
+      r.state = end.exit_code == 2 ? CellState::kCannot : CellState::kFailed;
+      r.reason = explain(end, output);
+    }
+    report(number, r, output);
+    if (end.interrupted) throw Interrupted{};
+  }
+
+  void report(std::size_t number, const CellResult& r, const std::string& output) {
+    std::string line = "[" + std::to_string(number) + "/" + std::to_string(cells_) + "] " + label_of(r) + ": ";
+    if (r.state == CellState::kFinished) {
+      line += percent_text({1, r.accuracy, 0}) + " in " + human_seconds(r.seconds);
+    } else {
+      line += (r.state == CellState::kCannot ? "cannot be: " : "FAILED: ") + r.reason +
+              (output.empty() ? "" : " (all that it said: " + output + ")");
+    }
+    const std::string left = number < cells_ ? progress_.time_left() : "";
+    say_(line + (left.empty() ? "" : "; " + left));
+  }
+
+ private:
+  std::size_t cells_;
+  CompareProgress progress_;
+  const std::function<void(const std::string&)>& say_;
+};
+
+}  // namespace
+
+void run_cells(std::vector<PlannedCell>& cells, const std::function<void(const std::string& line)>& say) {
+  double work = 0;
+  std::size_t kept = 0;
+  for (PlannedCell& cell : cells) {
+    if (cell.result.state == CellState::kCannot) continue;
+    if (take_result(cell.result)) {
+      ++kept;
+    } else {
+      work += cell.work;
+    }
+  }
+  if (kept > 0) say(std::to_string(kept) + " of " + std::to_string(cells.size()) + " cells have finished before");
+  const train::InterruptScope interrupts;
+  CellRunner runner(cells.size(), work, say);
+  for (std::size_t at = 0; at < cells.size(); ++at) {
+    PlannedCell& cell = cells[at];
+    if (cell.result.state == CellState::kCannot) runner.report(at + 1, cell.result, "");
+    if (cell.result.state == CellState::kPlanned) runner.run(at + 1, cell);
+    if (train::InterruptScope::requested()) throw Interrupted{};
+  }
+}
+
+}  // namespace cosformer::cli
