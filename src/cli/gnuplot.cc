@@ -1,8 +1,7 @@
 #include "cli/gnuplot.h"
 
-#include <cstdio>
-
 #include "base/error.h"
+#include "cli/gnuplot_pipe.h"
 
 namespace cosformer::cli {
 
@@ -24,10 +23,7 @@ void draw_with_gnuplot(const std::string& body, const std::string& path, const G
     text += std::string("reset\nset terminal ") + terminal + " size " + pixels + "\nset output " +
             gnuplot_quoted(path + ending) + "\n" + body + "\nunset output\n";
   }
-  std::FILE* gnuplot = ::popen("gnuplot 2> /dev/null", "w");
-  if (gnuplot == nullptr) throw Failure("cannot start gnuplot");
-  std::fwrite(text.data(), 1, text.size(), gnuplot);
-  if (::pclose(gnuplot) != 0) {
+  if (!feed_gnuplot(text)) {
     throw Failure("gnuplot did not draw '" + path + "': is it installed? (Debian package gnuplot-nox)");
   }
 }
