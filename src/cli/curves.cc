@@ -15,9 +15,19 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Curves {
-  std::string loss, valid_loss, valid_accuracy;  // gnuplot's inline data: "step value" lines
-  bool empty() const { return loss.empty() || valid_accuracy.empty(); }
+  std::string loss, valid_loss, valid_metric;  // gnuplot's inline data: "step value" lines
+  std::string metric;                          // what is judged by: "accuracy, %"
+  bool empty() const { return loss.empty() || valid_metric.empty(); }
 };
+
+// What runs are judged by; a run has one of them.
+struct Judged {
+  const char *name, *title;
+  double factor;
+};
+constexpr Judged kJudged[] = {{"valid_accuracy", "accuracy, %", 100},
+                              {"valid_bits_per_byte", "bits per byte", 1},
+                              {"valid_masked_accuracy", "masked tokens found, %", 100}};
 
 Curves read_curves(const std::string& path) {
   Curves curves;
@@ -33,7 +43,10 @@ Curves read_curves(const std::string& path) {
     };
     add(curves.loss, "loss", 1);
     add(curves.valid_loss, "valid_loss", 1);
-    add(curves.valid_accuracy, "valid_accuracy", 100);
+    for (const Judged& judged : kJudged) {
+      if (entry.contains(judged.name)) curves.metric = judged.title;
+      add(curves.valid_metric, judged.name, judged.factor);
+    }
   }
   return curves;
 }
@@ -41,7 +54,7 @@ Curves read_curves(const std::string& path) {
 std::string script(const Curves& curves, const std::string& name, const std::string& terminal,
                    const std::string& output) {
   std::string text = "$loss << EOD\n" + curves.loss + "EOD\n$valid_loss << EOD\n" + curves.valid_loss +
-                     "EOD\n$valid_accuracy << EOD\n" + curves.valid_accuracy + "EOD\n";
+                     "EOD\n$valid_metric << EOD\n" + curves.valid_metric + "EOD\n";
   text += "set terminal " + terminal + "\nset output " + gnuplot_quoted(output) + "\n";
   text += "set multiplot layout 1,2 title " + gnuplot_quoted(name) + " noenhanced\n";
   text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset xlabel 'step'\nset format x '%.0s%c'\n";
@@ -49,8 +62,9 @@ std::string script(const Curves& curves, const std::string& name, const std::str
   text +=
       "plot $loss with lines lw 1.5 lc rgb '#4878a8' title 'training', "
       "$valid_loss with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
-  text += "set ylabel 'accuracy, %'\nset key bottom right\n";
-  text += "plot $valid_accuracy with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
+  text += "set ylabel " + gnuplot_quoted(curves.metric) + "\nset key " + (curves.metric == "bits per byte" ? "top" : "bottom") +
+          " right\n";
+  text += "plot $valid_metric with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
   return text + "unset multiplot\nunset output\n";
 }
 

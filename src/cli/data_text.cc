@@ -11,11 +11,9 @@
 #include "base/table.h"
 #include "cli/progress_line.h"
 #include "data/corpus.h"
-#include "data/corpus_files.h"
 #include "data/stream_decoder.h"
 #include "data/tokenizer_file.h"
-#include "data/tokenizer_sentencepiece.h"
-#include "data/tokenizer_words.h"
+#include "data/tokenizer_learning.h"
 
 namespace cosformer::cli {
 namespace {
@@ -25,7 +23,7 @@ constexpr std::size_t kSampleBytes = std::size_t{1} << 20;  // of text that a ne
 struct TokenizerSettings {
   std::string kind = "sentencepiece", out;
   std::vector<std::string> inputs;
-  data::SentencePieceOptions pieces;
+  data::LearningOptions learning;
   data::CorpusOptions corpus;
   long long vocabulary = 0, least_count = 1, sample_mb = 50;
 };
@@ -44,53 +42,17 @@ double ratio(std::uint64_t a, std::uint64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
 
-std::uint64_t bytes_of(const std::vector<std::string>& inputs) {
-  std::uint64_t bytes = 0;
-  for (const std::string& file : data::corpus_files(inputs)) bytes += data::file_stamp(file).size;
-  return bytes;
-}
-
-data::TokenizerPointer learn_words(const TokenizerSettings& s, std::uint64_t total) {
-  data::WordCounter counter;
-  const auto done = progress_line("counting words", "B", static_cast<std::size_t>(total));
-  data::read_texts(s.inputs, s.corpus, [&](std::string_view text) {
-    counter.add(text);
-    done(text.size());
-    return true;
-  });
-  return counter.vocabulary(static_cast<std::size_t>(s.vocabulary), static_cast<std::uint64_t>(s.least_count));
-}
-
-// The library asks for one text after the other, read_texts gives one after the other: the texts that are learned from
-// (not more than a sample) lie in memory in between.
-data::TokenizerPointer learn_pieces(const TokenizerSettings& s, std::uint64_t total) {
-  data::SentencePieceOptions options = s.pieces;
-  if (s.vocabulary != 0) options.vocabulary = static_cast<std::int32_t>(s.vocabulary);
-  const double sample = static_cast<double>(s.sample_mb) * 1e6;
-  const double share = std::min(1.0, sample / std::max(1.0, static_cast<double>(total)));
-  std::vector<std::string> texts;
-  const auto done = progress_line("reading", "B", static_cast<std::size_t>(total));
-  double wanted = 0;
-  data::read_texts(s.inputs, s.corpus, [&](std::string_view text) {
-    done(text.size());
-    wanted += share;
-    if (wanted < 1) return true;
-    wanted -= 1;
-    texts.emplace_back(text);
-    return true;
-  });
-  if (total > (std::uint64_t{4} << 20)) {
-    std::fprintf(stderr, "learning %d pieces from %s of text; this can take minutes\n", options.vocabulary,
-                 human_bytes(share * static_cast<double>(total)).c_str());
-  }
-  std::size_t next = 0;
-  return data::train_sentencepiece(
-      [&](std::string& text) {
-        if (next == texts.size()) return false;
-        text = std::move(texts[next++]);
-        return true;
-      },
-      options);
+data::TokenizerPointer learn(const TokenizerSettings& s) {
+  data::LearningOptions options = s.learning;
+  options.kind = s.kind;
+  options.vocabulary = s.vocabulary;
+  options.least_count = static_cast<std::uint64_t>(s.least_count);
+  options.sample_bytes = static_cast<double>(s.sample_mb) * 1e6;
+  options.progress = [](const std::string& what, std::uint64_t bytes) {
+    return progress_line(what, "B", static_cast<std::size_t>(bytes));
+  };
+  options.say = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); };
+  return data::learn_tokenizer(s.inputs, s.corpus, options);
 }
 
 void make_tokenizer(const TokenizerSettings& s) {
@@ -98,8 +60,7 @@ void make_tokenizer(const TokenizerSettings& s) {
   data::TokenizerPointer tokenizer = data::byte_tokenizer();
   if (s.kind != "bytes") {
     if (s.inputs.empty()) throw UserError("--input is missing: the texts that a vocabulary is learned from");
-    const std::uint64_t total = bytes_of(s.inputs);
-    tokenizer = s.kind == "words" ? learn_words(s, total) : learn_pieces(s, total);
+    tokenizer = learn(s);
   }
   data::save_tokenizer(s.out, *tokenizer);
   std::printf("wrote %s: %s, %s tokens, hash %s\n", s.out.c_str(), tokenizer->kind_name().c_str(),
@@ -190,7 +151,7 @@ void add_data_tokenizer(CLI::App& app) {
       ->check(CLI::Range(0LL, 100'000'000LL));
   app.add_option("--input", s->inputs, "files or folders of text");
   app.add_option("--out", s->out, "the file to write")->required();
-  app.add_option("--model", s->pieces.model, "of sentencepiece: unigram or bpe")
+  app.add_option("--model", s->learning.pieces, "of sentencepiece: unigram or bpe")
       ->check(CLI::IsMember({"unigram", "bpe"}))
       ->capture_default_str();
   app.add_option("--sample-mb", s->sample_mb, "sentencepiece learns from so much of the text, taken evenly")
@@ -199,7 +160,7 @@ void add_data_tokenizer(CLI::App& app) {
   app.add_option("--least-count", s->least_count, "words that are rarer are <unk>")
       ->check(CLI::Range(1LL, 1'000'000'000LL))
       ->capture_default_str();
-  app.add_option("--threads", s->pieces.threads, "of sentencepiece; 0: all cores")->capture_default_str();
+  app.add_option("--threads", s->learning.threads, "of sentencepiece; 0: all cores")->capture_default_str();
   add_row_options(app, s->corpus);
   app.callback([s] { make_tokenizer(*s); });
 }

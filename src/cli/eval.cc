@@ -1,4 +1,5 @@
 // `cosformer eval`: the trained model of a run on the test or validation part.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -7,10 +8,13 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/eval_language.h"
 #include "cli/progress_line.h"
 #include "cli/run_report.h"
 #include "data/floor.h"
+#include "data/tokenized_text.h"
 #include "train/batching.h"
+#include "train/initial_weights.h"
 #include "train/precision.h"
 
 namespace cosformer::cli {
@@ -19,7 +23,7 @@ namespace {
 struct Options {
   std::vector<std::string> runs;
   std::string part = "test", data_path, device = "auto";
-  long long batch_size = 0;
+  long long batch_size = 0, carry = 0, context = 0;
   bool json = false;
 };
 
@@ -30,7 +34,13 @@ data::DatasetPointer part_of(const data::TaskData& task, const std::string& name
 EvaluatedRun evaluate_run(const std::string& folder, const Options& o, const data::TaskData& task) {
   EvaluatedRun run{folder, train::read_run(folder), {}};
   const std::shared_ptr<models::Classifier> model = train::load_trained(folder);
-  const models::InputConfig input = train::input_of(task), &trained = model->config().input;
+  const models::InputConfig& trained = model->config().input;
+  models::InputConfig input = train::input_of(task);
+  data::DatasetPointer part = part_of(task, o.part);
+  if (const data::TokenizerPointer tokenizer = train::tokenizer_of_classifier(folder)) {
+    part = data::tokenize_dataset(part, *tokenizer, trained.max_length);
+    input.vocabulary = part->info().vocabulary;
+  }
   if (input.classes != trained.classes || input.vocabulary != trained.vocabulary || input.pairs != trained.pairs) {
     throw UserError("'" + folder + "' was trained on other data than these (" + task.description +
                     "): classes or vocabulary differ");
@@ -40,7 +50,6 @@ EvaluatedRun evaluate_run(const std::string& folder, const Options& o, const dat
   model->to(device);
   train::EvaluationOptions options = train::evaluation_options(run.config.train, trained, device);
   if (o.batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(o.batch_size);
-  const data::DatasetPointer part = part_of(task, o.part);
   run.evaluation = train::evaluate(*model, part, options, progress_line("eval", "examples", part->size()));
   return run;
 }
@@ -61,7 +70,16 @@ void print_json(const Options& o, const std::vector<EvaluatedRun>& runs, const d
 }
 
 void run_eval(const Options& o) {
-  data::DataConfig data = train::read_run(o.runs.front()).data;
+  const train::RunConfig first = train::read_run(o.runs.front());
+  if (train::is_language(first)) {
+    eval_language({o.runs, o.part, o.data_path, o.device, o.batch_size, o.carry, o.context, o.json});
+    return;
+  }
+  if (o.carry > 0 || o.context > 0) throw UserError("--carry and --context are for language models");
+  const bool tokenizes = std::any_of(o.runs.begin(), o.runs.end(), [](const std::string& folder) {
+    return !train::read_run(folder).train.init.empty();
+  });
+  data::DataConfig data = tokenizes ? train::uncut(first.data) : first.data;
   if (!o.data_path.empty()) data.path = o.data_path;
   data::TaskData task = data::open_task(data, progress_line(data.task, "examples"));
   std::vector<EvaluatedRun> runs;
@@ -90,8 +108,19 @@ void add_eval(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   app.add_option("--batch-size", o->batch_size, "by default as in training");
+  app.add_option("--carry", o->carry,
+                 "language models: carry the state over so many tokens before beginning anew; by default as far as the "
+                 "model can look back")
+      ->check(CLI::Range(1LL, 1LL << 40));
+  app.add_option("--context", o->context,
+                 "language models that carry no state: tokens of each window that are only read, not predicted")
+      ->check(CLI::Range(1LL, 1LL << 30));
   app.add_flag("--json", o->json, "for machines");
-  app.footer("Uses the run's best weights. The floors are what trivial rules reach on the same examples.");
+  app.footer(
+      "Uses the run's best weights. The floors are what trivial rules reach on the same examples. Of language models "
+      "it\n"
+      "tells loss, perplexity per token and per word, bits per byte, and how they fall with what was read before; the\n"
+      "plot of that is RUN/context.svg.");
   app.callback([o] { run_eval(*o); });
 }
 

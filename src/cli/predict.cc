@@ -13,7 +13,9 @@
 #include "cli/progress_line.h"
 #include "cli/terminal_image.h"
 #include "data/prediction_input.h"
+#include "data/tokenized_text.h"
 #include "train/batching.h"
+#include "train/initial_weights.h"
 #include "train/precision.h"
 
 namespace cosformer::cli {
@@ -58,8 +60,15 @@ void run_predict(const Options& o) {
   const std::shared_ptr<models::Classifier> model = train::load_trained(o.run);
   const models::InputConfig& trained = model->config().input;
   config.train.device = o.device;
-  data::PredictionInput input = data::read_prediction_input(
-      o.input, config.data, dataset_info_of(trained, config.data.task), {o.format, o.skip_bad_rows});
+  const data::TokenizerPointer tokenizer = train::tokenizer_of_classifier(o.run);
+  data::DatasetInfo info = dataset_info_of(trained, config.data.task);
+  if (tokenizer) {
+    info.vocabulary = data::kByteVocabulary;
+    info.max_length = 0;
+    config.data = train::uncut(config.data);
+  }
+  data::PredictionInput input = data::read_prediction_input(o.input, config.data, info, {o.format, o.skip_bad_rows});
+  if (tokenizer) input.dataset = data::tokenize_dataset(input.dataset, *tokenizer, trained.max_length);
   if (o.first > 0 && static_cast<std::size_t>(o.first) < input.dataset->size()) {
     input.dataset = data::slice(input.dataset, 0, static_cast<std::size_t>(o.first));
   }

@@ -26,8 +26,15 @@ ordered_json gather(const std::string& folder) {
   }
   info["checkpoints"] = train::checkpoint_steps(folder);
   if (std::filesystem::exists(train::best_weights_path(folder))) {
-    const auto model = train::load_trained(folder);
-    info["parameters"] = model->parameter_count();
+    std::shared_ptr<torch::nn::Module> model;
+    if (train::is_language(config)) {
+      model = train::load_trained_language_model(folder);
+    } else {
+      model = train::load_trained(folder);
+    }
+    std::int64_t parameters = 0;
+    for (const at::Tensor& parameter : model->parameters()) parameters += parameter.numel();
+    info["parameters"] = parameters;
     for (const auto& item : model->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
   }
   std::ifstream file(std::filesystem::path(folder) / "result.json");

@@ -1,23 +1,19 @@
 // `cosformer train`: a run from settings, or the continuation of one.
-#include <cmath>
 #include <cstdio>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "base/error.h"
-#include "base/progress.h"
 #include "base/table.h"
-#include "cli/allocation_peak.h"
 #include "cli/command.h"
-#include "cli/curves.h"
 #include "cli/progress_line.h"
 #include "cli/run_difference.h"
 #include "cli/run_report.h"
+#include "cli/train_language.h"
+#include "cli/train_run.h"
 #include "nn/attention_config.h"
-#include "train/precision.h"
-#include "train/trainer.h"
+#include "train/classification_job.h"
+#include "train/initial_weights.h"
+#include "train/language_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -59,7 +55,7 @@ train::RunConfig config_from(const Options& o) {
   if (!o.device.empty()) settings.set("train.device", o.device, "--device");
   if (o.seed != 0) settings.set("train.seed", std::to_string(o.seed), "--seed");
   if (o.steps != 0) settings.set("train.steps", std::to_string(o.steps), "--steps");
-  models::apply_preset(config.model, settings);
+  train::apply_presets(config, settings);
   train::require_possible(config);
   return config;
 }
@@ -67,24 +63,6 @@ train::RunConfig config_from(const Options& o) {
 std::string default_folder(const train::RunConfig& config) {
   return "runs/" + config.data.task + "-" + config.model.attention.name + "-" + std::to_string(config.train.seed);
 }
-
-// Lines go to the terminal and, with the time, to RUN/log.txt.
-class RunLog {
- public:
-  explicit RunLog(const std::string& run) : file_(std::filesystem::path(run) / "log.txt", std::ios::app) {}
-  void write(const std::string& line) {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    std::array<char, 32> stamp{};
-    std::strftime(stamp.data(), stamp.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
-    file_ << stamp.data() << line << std::endl;
-    std::printf("%s\n", line.c_str());
-  }
-
- private:
-  std::ofstream file_;
-};
 
 train::TrainRequest request_from(const Options& o) {
   train::TrainRequest request;
@@ -110,12 +88,38 @@ train::TrainRequest request_from(const Options& o) {
   return request;
 }
 
-// What cannot be built or run is refused before there is a folder.
-void require_trainable(const train::RunConfig& config, const data::TaskData& task) {
-  train::device_of(config.train);
-  models::ModelConfig model = config.model;
-  model.input = train::input_of(task);
-  const models::Classifier trial(model);
+// A run that begins as a language model reads texts with that model's tokenizer, and keeps a copy of it.
+data::TokenizerPointer tokenizer_of(const train::TrainRequest& request) {
+  if (request.config.train.init.empty()) return nullptr;
+  const data::TokenizerPointer kept = train::tokenizer_of_run(request.run);
+  if (kept) return kept;
+  const std::string& init = request.config.train.init;
+  return train::tokenizer_of_run(init, train::load_trained_language_model(init)->config().tokenizer);
+}
+
+void train_classifier(const train::TrainRequest& request) {
+  const data::TokenizerPointer tokenizer = tokenizer_of(request);
+  const train::RunConfig& config = request.config;
+  const data::TaskData text =
+      data::open_task(tokenizer ? train::uncut(config.data) : config.data, progress_line(config.data.task, "examples"));
+  const data::TaskData task = tokenizer ? train::tokenized(text, *tokenizer, config.data.max_length) : text;
+  // What cannot be built is refused before there is a folder.
+  train::ClassificationJob job(config, task, tokenizer ? tokenizer->hash() : "");
+  if (tokenizer && train::checkpoint_steps(request.run).empty()) {
+    train::take_encoder(*train::load_trained_language_model(config.train.init), job.model());
+  }
+  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
+  if (tokenizer) train::keep_tokenizer(request.run, *tokenizer);
+  RunLog log(request.run);
+  log.write(task.description);
+  for (const std::string& note : task.notes) log.write("note: " + note);
+  const train::TrainResult result = run_job(request, job, log);
+  train::Evaluation test;
+  test.loss = result.test.at("loss");
+  test.accuracy = result.test.at("accuracy");
+  std::printf("\n%s", accuracy_table({{request.run, request.config, test}}, text).c_str());
+  std::printf("\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n", request.run.c_str(),
+              request.run.c_str());
 }
 
 void run_training(const Options& o) {
@@ -124,45 +128,11 @@ void run_training(const Options& o) {
     return;
   }
   const train::TrainRequest request = request_from(o);
-  const data::TaskData task = data::open_task(request.config.data, progress_line(request.config.data.task, "examples"));
-  require_trainable(request.config, task);
-  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
-  RunLog log(request.run);
-  log.write(task.description);
-  for (const std::string& note : task.notes) log.write("note: " + note);
-  log.write("run folder: " + request.run);
-
-  std::unique_ptr<Progress> line;
-  train::Observer observer;
-  observer.say = [&](const std::string& text) {
-    if (line) line->clear();
-    log.write(text);
-  };
-  observer.step = [&](const train::TrainState& state, double loss, double rate) {
-    if (!line) line = std::make_unique<Progress>("train", state.total_steps, "steps", state.step - 1);
-    std::string note = std::isnan(loss) ? "" : "loss " + significant(loss, 4);
-    if (state.best_accuracy >= 0) note += "  best accuracy " + significant(100 * state.best_accuracy, 4) + "%";
-    if (rate > 0) note += "  " + with_commas(std::llround(rate)) + " tokens/s";
-    line->note(note);
-    line->advance();
-  };
-  const AllocationPeak peak(train::device_of(request.config.train));
-  observer.peak_memory = [&] { return peak.bytes(); };
-  const train::TrainResult result = train::train(request, task, observer);
-  line.reset();
-  if (result.ending == train::Ending::kInterrupted) {
-    log.write("stopped at step " + with_commas(result.state.step) + "; go on with: cosformer train --resume " +
-              request.run);
-    throw Interrupted{};
+  if (train::is_language(request.config)) {
+    train_language(request);
+  } else {
+    train_classifier(request);
   }
-  if (result.ending == train::Ending::kStoppedEarly) log.write("stopped early: no better evaluation for a while");
-  log.write("trained " + with_commas(result.state.step) + " steps in " + human_seconds(result.state.seconds) + ", " +
-            with_commas(std::llround(result.tokens_per_second)) + " tokens/s while training, at most " +
-            human_bytes(result.peak_memory) + " of tensors");
-  log.write(draw_curves(request.run));
-  std::printf("\n%s", accuracy_table({{request.run, request.config, result.test}}, task).c_str());
-  std::printf("\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n", request.run.c_str(),
-              request.run.c_str());
 }
 
 }  // namespace
@@ -172,7 +142,7 @@ void add_train(CLI::App& app) {
   app.add_option("--task", o->task,
                  "what to learn: listops, text, retrieval, image, pathfinder, fashion_mnist, or "
                  "your own files: text_files, text_pairs, idx_images, png_images, token_sequences, "
-                 "value_sequences");
+                 "value_sequences; or lm, mlm: a language model, autoregressive or masked, of text");
   app.add_option("--data", o->data_path, "file or folder of the data");
   app.add_option("--attention", o->attention, "the mechanism: " + attention_list() + "; docs/attention");
   app.add_option("--config", o->configs,
@@ -194,7 +164,8 @@ void add_train(CLI::App& app) {
       "examples:\n"
       "  cosformer train --task fashion_mnist --attention cosformer\n"
       "  cosformer train --config configs/lra/listops-fast.toml --data data/listops\n"
-      "  cosformer train --task text_files --data reviews.tsv --set data.text_column=review --set train.epochs=3");
+      "  cosformer train --task text_files --data reviews.tsv --set data.text_column=review --set train.epochs=3\n"
+      "  cosformer train --config configs/lm/byte.toml --data book.txt");
   app.callback([o] { run_training(*o); });
 }
 

@@ -13,6 +13,7 @@
 #include "cli/allocation_peak.h"
 #include "nn/attention_traits.h"
 #include "ops/torch_compat.h"
+#include "train/device_batch.h"
 #include "train/precision.h"
 #include "train/training_step.h"
 
@@ -118,12 +119,17 @@ class Training {
     train::StepOptions options;
     options.device = at::Device(c.device);
     options.bfloat16 = c.bfloat16;
+    options.is_always_the_same = !nn::changes_while_training(model->config().attention);
     parameters_ = std::make_unique<train::FlatParameters>(*model);
     optimizer_ = std::make_unique<train::AdamW>(*parameters_, config_);
-    step_ = std::make_unique<train::TrainingStep>(*model, *optimizer_, *parameters_, config_, options);
+    step_ = std::make_unique<train::TrainingStep>(
+        [this](const train::StepInputs& inputs) {
+          return train::classification_loss(*model, train::device_batch(inputs), config_.label_smoothing);
+        },
+        *optimizer_, *parameters_, config_, options);
   }
 
-  at::Tensor step() { return step_->run(++steps_, kLearningRate, {batch}); }
+  at::Tensor step() { return step_->run(++steps_, kLearningRate, {train::step_inputs(batch)}); }
 
   // The time of one of `together` steps.
   double milliseconds(int together) {

@@ -1,6 +1,7 @@
 // The table of tasks, and the settings that say which of them is meant and where it lies.
 #include "base/error.h"
 #include "data/image_readers.h"
+#include "data/language_config.h"
 #include "data/task_parts.h"
 
 namespace cosformer::data {
@@ -147,7 +148,9 @@ std::string sequence_label_column(const DataConfig& config) {
 }
 
 void add_settings(Settings& settings, DataConfig& config) {
-  settings.add("data.task", config.task, "what is learned", task_names());
+  std::vector<std::string> tasks = task_names();
+  for (const std::string& task : language_tasks()) tasks.push_back(task);
+  settings.add("data.task", config.task, "what is learned", tasks);
   settings.add("data.path", config.path,
                "folder of the task, or the training file of own data; empty: data/TASK or the installed package");
   settings.add("data.valid_path", config.valid_path, "own data: validation file; empty: held out of the training part");

@@ -94,6 +94,21 @@ void write_tensors(const std::string& path, const NamedTensors& tensors,
   safetensors::write(path, entries, metadata);
 }
 
+NamedTensors read_all_tensors(const std::string& path) {
+  const safetensors::Reader file(path);
+  NamedTensors all;
+  for (const safetensors::Entry& entry : file.entries()) {
+    const std::optional<at::ScalarType> type = scalar_type_of(entry.dtype);
+    if (!type) {
+      throw UserError("cannot load '" + entry.name + "' of '" + path + "': its dtype is " +
+                      std::string(safetensors::name_of(entry.dtype)));
+    }
+    all.emplace_back(entry.name, at::empty(entry.shape, at::TensorOptions().dtype(*type)));
+    file.read(entry, all.back().second.data_ptr(), entry.size());
+  }
+  return all;
+}
+
 void read_tensors(const std::string& path, const NamedTensors& tensors) {
   const safetensors::Reader file(path);
   const std::string complaint = misfits(file, tensors);

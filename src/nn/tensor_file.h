@@ -20,4 +20,7 @@ void write_tensors(const std::string& path, const NamedTensors& tensors,
 // what does not fit, before anything is changed. Numbers are converted to the tensors' dtypes.
 void read_tensors(const std::string& path, const NamedTensors& tensors);
 
+// All tensors of the file, on the CPU. Throws UserError when it cannot be read or holds what torch lacks.
+NamedTensors read_all_tensors(const std::string& path);
+
 }  // namespace cosformer::nn

@@ -38,6 +38,8 @@ void AdamW::prepare(std::int64_t step, double learning_rate) {
 void AdamW::step() {
   at::NoGradGuard no_grad;
   for (std::size_t number = 0; number < averages_.size(); ++number) {
+    const at::Tensor& rates = parameters_.groups()[number].rates;
+    const at::Tensor before = rates.defined() ? parameters_.groups()[number].values.clone() : at::Tensor();
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
     const FlatParameters::Group& group = parameters_.groups()[number];
     if (group.values.numel() == 0) continue;
@@ -47,6 +49,10 @@ void AdamW::step() {
 #else
     step_by_vectors(number);
 #endif
+    if (rates.defined()) {
+      const at::Tensor& values = parameters_.groups()[number].values;
+      values.copy_(before.lerp(values, rates));
+    }
   }
 }
 

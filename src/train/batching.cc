@@ -18,7 +18,7 @@ data::BatchOptions batch_options(const TrainConfig& config, const models::InputC
 }
 
 EvaluationOptions evaluation_options(const TrainConfig& config, const models::InputConfig& input, at::Device device) {
-  EvaluationOptions options{device, uses_bfloat16(config, device), batch_options(config, input)};
+  EvaluationOptions options{device, uses_bfloat16(config, device), batch_options(config, input), {}};
   if (config.eval_batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(config.eval_batch_size);
   return options;
 }

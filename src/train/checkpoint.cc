@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::array kTensorFiles{"model.safetensors", "optimizer.safetensors"};
+constexpr const char* kCarriedFile = "carried.safetensors";
 constexpr const char* kDescription = "checkpoint.json";
 constexpr std::size_t kKept = 2;
 
@@ -52,7 +53,8 @@ json to_json(const TrainState& s) {
           {"total_steps", s.total_steps},
           {"epoch", s.position.epoch},
           {"batch", s.position.batch},
-          {"best_accuracy", s.best_accuracy},
+          {"best", s.best ? json(*s.best) : json()},
+          {"evaluation_is_due", s.evaluation_is_due},
           {"best_step", s.best_step},
           {"evaluations_since_best", s.evaluations_since_best},
           {"seconds", s.seconds},
@@ -67,7 +69,12 @@ TrainState state_from(const json& j) {
   j.at("total_steps").get_to(s.total_steps);
   j.at("epoch").get_to(s.position.epoch);
   j.at("batch").get_to(s.position.batch);
-  j.at("best_accuracy").get_to(s.best_accuracy);
+  if (j.contains("best_accuracy")) {  // as it was called while accuracy was the only one
+    if (j["best_accuracy"].get<double>() >= 0) s.best = j["best_accuracy"].get<double>();
+  } else if (!j.at("best").is_null()) {
+    s.best = j["best"].get<double>();
+  }
+  s.evaluation_is_due = j.value("evaluation_is_due", false);
   j.at("best_step").get_to(s.best_step);
   j.at("evaluations_since_best").get_to(s.evaluations_since_best);
   j.at("seconds").get_to(s.seconds);
@@ -94,9 +101,10 @@ std::string damage(const fs::path& path, TrainState& state) {
     if (description.at("crc32").get<std::uint32_t>() != checksum_of_text(body.dump())) {
       return std::string(kDescription) + " is not as it was written (its checksum differs)";
     }
-    for (const char* name : kTensorFiles) {
-      if (body.at("files").at(name).get<std::uint32_t>() != checksum_of_file(path / name)) {
-        return std::string(name) + " is not as it was written (its checksum differs)";
+    for (const char* name : kTensorFiles) body.at("files").at(name);
+    for (const auto& [name, checksum] : body["files"].items()) {
+      if (checksum.get<std::uint32_t>() != checksum_of_file(path / name)) {
+        return name + " is not as it was written (its checksum differs)";
       }
     }
     state = state_from(body.at("state"));
@@ -156,6 +164,10 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
     nn::write_tensors((partial / kTensorFiles[1]).string(), content.optimizer);
     json body{{"state", to_json(state)}, {"files", json::object()}};
     for (const char* name : kTensorFiles) body["files"][name] = checksum_of_file(partial / name);
+    if (!content.carried.empty()) {
+      nn::write_tensors((partial / kCarriedFile).string(), content.carried);
+      body["files"][kCarriedFile] = checksum_of_file(partial / kCarriedFile);
+    }
     const std::string text = json{{"checkpoint", body}, {"crc32", checksum_of_text(body.dump())}}.dump(1);
     AtomicFile file((partial / kDescription).string());
     file.write(text.data(), text.size());
@@ -189,6 +201,11 @@ TrainState load_checkpoint(const std::string& run, std::int64_t step, const Chec
     }
   }
   throw UserError("the checkpoint '" + path + "' is damaged: " + reason + advice);
+}
+
+nn::NamedTensors load_carried(const std::string& run, std::int64_t step) {
+  const fs::path path = fs::path(checkpoint_path(run, step)) / kCarriedFile;
+  return fs::exists(path) ? nn::read_all_tensors(path.string()) : nn::NamedTensors{};
 }
 
 }  // namespace cosformer::train

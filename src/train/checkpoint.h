@@ -1,11 +1,13 @@
 // Checkpoints: all that a run needs to go on as if it had never stopped.
 //
-// RUN/checkpoints/step-00001200/ holds model.safetensors, optimizer.safetensors and checkpoint.json with the checksums
-// of both and of itself. A checkpoint is written beside its place and renamed, so it is there whole or not at all; the
-// last two are kept. Nothing random is stored: data order, dropout and mirroring follow from the seed and the step.
+// RUN/checkpoints/step-00001200/ holds model.safetensors, optimizer.safetensors, where a step hands tensors to the next
+// carried.safetensors, and checkpoint.json with the checksums of these and of itself. A checkpoint is written beside
+// its place and renamed, so it is there whole or not at all; the last two are kept. Nothing random is stored: data
+// order, dropout and mirroring follow from the seed and the step.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,9 @@ struct TrainState {
   std::int64_t step = 0;         // steps taken
   std::int64_t total_steps = 0;  // steps to take
   data::StreamPosition position;
-  double best_accuracy = -1;
+  std::optional<double> best;  // value of the metric that decides
   std::int64_t best_step = 0;
+  bool evaluation_is_due = false;  // of this step: it was not made, or not to its end
   std::int64_t evaluations_since_best = 0;
   double seconds = 0;                  // since the beginning, former processes included
   double training_seconds = 0;         // of them, those spent on steps
@@ -29,7 +32,8 @@ struct TrainState {
 
 struct CheckpointContent {
   nn::NamedTensors model, optimizer;
-  std::string model_config;  // goes into the metadata of the weights
+  std::string model_config;       // goes into the metadata of the weights
+  nn::NamedTensors carried = {};  // from step to step, of shapes that may change
 };
 
 // Throws Failure (a full disk): what was there before is still there.
@@ -38,8 +42,12 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
 // Steps of the checkpoints that are there, rising.
 std::vector<std::int64_t> checkpoint_steps(const std::string& run);
 
-// Fills the tensors. Throws UserError when it is damaged; the message names the newest intact one before it.
+// Fills the tensors but `carried`, whose shapes only the file knows. Throws UserError when it is damaged; the message
+// names the newest intact one before it.
 TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content);
+
+// What was carried; nothing when nothing was. Only of a checkpoint that load_checkpoint has accepted.
+nn::NamedTensors load_carried(const std::string& run, std::int64_t step);
 
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 

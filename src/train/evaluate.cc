@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "data/batch_stream.h"
+#include "train/evaluation_mode.h"
 #include "train/precision.h"
 
 namespace cosformer::train {
@@ -13,19 +14,18 @@ namespace {
 // Runs the model over every batch once, without gradients or dropout; the model's mode is restored.
 void over_batches(models::Classifier& model, const data::DatasetPointer& dataset, const EvaluationOptions& options,
                   const std::function<void(const data::Batch&, const DeviceBatch&, const at::Tensor& logits)>& use) {
-  const bool was_training = model.is_training();
-  model.eval();
+  const EvaluationMode mode(model);
   at::NoGradGuard no_grad;
   data::BatchOptions batches = options.batches;
   batches.shuffle = false;
   batches.drop_last = false;
   data::BatchStream stream(dataset, batches, 0, {}, 1);
   while (const std::optional<data::Batch> batch = stream.next()) {
+    if (options.stop && options.stop()) throw EvaluationStopped{};
     const DeviceBatch on_device = to_device(*batch, options.device);
     const AutocastScope autocast(options.device, options.bfloat16);
     use(*batch, on_device, logits_of(model, on_device).to(at::kFloat));
   }
-  model.train(was_training);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "data/subset.h"
 #include "train/device_batch.h"
+#include "train/job.h"
 
 namespace cosformer::train {
 
@@ -20,8 +21,10 @@ struct EvaluationOptions {
   at::Device device = at::kCPU;
   bool bfloat16 = false;
   data::BatchOptions batches;  // order does not matter; never shuffled
+  StopRequest stop;            // may be empty
 };
 
+// Both throw EvaluationStopped when asked to stop.
 Evaluation evaluate(models::Classifier& model, const data::DatasetPointer& dataset, const EvaluationOptions& options,
                     const std::function<void(std::size_t examples)>& progress = {});
 

@@ -26,7 +26,7 @@ FlatParameters::FlatParameters(torch::nn::Module& model) {
     options = p.options();
   }
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    groups_[group] = {at::zeros({sizes[group]}, options), at::zeros({sizes[group]}, options), group == 0};
+    groups_[group] = {at::zeros({sizes[group]}, options), at::zeros({sizes[group]}, options), group == 0, {}};
   }
   std::size_t number = 0;
   for (auto& item : model.named_parameters()) {
@@ -37,6 +37,11 @@ FlatParameters::FlatParameters(torch::nn::Module& model) {
     item.value().set_data(place);
     item.value().mutable_grad() = group.gradients.narrow(0, part.begin, part.size).view(part.shape);
   }
+}
+
+void FlatParameters::set_rates(const std::function<double(const std::string&)>& rate_of) {
+  for (Group& group : groups_) group.rates = at::ones_like(group.values).requires_grad_(false);
+  for (const Part& part : parts_) groups_[part.group].rates.narrow(0, part.begin, part.size).fill_(rate_of(part.name));
 }
 
 void FlatParameters::zero_gradients() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 
 #include <torch/nn/module.h>
@@ -20,8 +21,12 @@ class FlatParameters {
   struct Group {
     at::Tensor values, gradients;
     bool decays = false;
+    at::Tensor rates = {};  // factors of the learning rate; undefined: all are 1
   };
   const std::array<Group, 2>& groups() const { return groups_; }
+
+  // A factor of the learning rate for each parameter, by its name.
+  void set_rates(const std::function<double(const std::string& name)>& rate_of);
 
   void zero_gradients();
   // The norm of all gradients together; scales them down to `most` where that is above 0. Nothing waits for the device.

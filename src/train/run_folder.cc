@@ -9,11 +9,15 @@
 #include "base/error.h"
 #include "base/safetensors.h"
 #include "cosformer/weights.h"
+#include "models/language_model_file.h"
+#include "train/initial_weights.h"
 
 namespace cosformer::train {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr double kHeldOutText = 0.05;  // texts are long: less is enough
 
 std::string config_path(const std::string& folder) {
   return (fs::path(folder) / "config.toml").string();
@@ -23,8 +27,31 @@ std::string config_path(const std::string& folder) {
 
 void add_settings(Settings& settings, RunConfig& config) {
   data::add_settings(settings, config.data);
+  data::add_settings(settings, config.text);
   models::add_settings(settings, config.model, false);
+  models::add_settings(settings, config.language);
   add_settings(settings, config.train);
+}
+
+bool is_language(const RunConfig& config) {
+  return data::is_language_task(config.data.task);
+}
+
+void apply_presets(RunConfig& config, const Settings& settings) {
+  if (is_language(config)) {
+    const bool causal = config.data.task == "lm";
+    if (settings.was_set("model.causal") && config.model.causal != causal) {
+      throw UserError("settings: model.causal follows from the task: lm reads forward, mlm both ways; leave it out");
+    }
+    config.model.causal = causal;
+    if (!settings.was_set("data.valid_fraction")) config.data.valid_fraction = kHeldOutText;
+    if (!settings.was_set("data.test_fraction")) config.data.test_fraction = kHeldOutText;
+  }
+  if (config.train.init.empty()) {
+    models::apply_preset(config.model, settings);
+  } else {
+    take_encoder_settings(config, settings);
+  }
 }
 
 void require_possible(const RunConfig& config) {
@@ -96,11 +123,25 @@ models::InputConfig input_of(const data::TaskData& task) {
   return input;
 }
 
-std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
+namespace {
+
+std::string trained_weights_path(const std::string& folder) {
+  read_run(folder);  // a folder that is no run is called that
   const std::string path = best_weights_path(folder);
   if (!fs::exists(path)) {
     throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train --resume " +
                     folder + " reach its first evaluation");
+  }
+  return path;
+}
+
+}  // namespace
+
+std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
+  const std::string path = trained_weights_path(folder);
+  if (models::is_language_model(path)) {
+    throw UserError("'" + folder +
+                    "' is a language model, not a classifier; see cosformer eval and cosformer generate");
   }
   const safetensors::Reader file(path);
   const auto found = file.metadata().find("cosformer.model");
@@ -111,6 +152,14 @@ std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
   load_weights(path, *model);
   model->eval();
   return model;
+}
+
+std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder) {
+  const std::string path = trained_weights_path(folder);
+  if (!models::is_language_model(path)) {
+    throw UserError("'" + folder + "' is a classifier, not a language model; see cosformer eval and cosformer predict");
+  }
+  return models::load_language_model(path);
 }
 
 }  // namespace cosformer::train

@@ -6,30 +6,42 @@
 //   metrics.jsonl       losses and evaluations by step
 //   tensorboard/        the same for TensorBoard
 //   log.txt             what was printed
-//   result.json         the end: accuracy on the test part
+//   tokenizer           where texts are read as tokens of a language model: what makes them
+//   result.json         the end: what the test part gives
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "base/file_descriptor.h"
+#include "data/language_config.h"
 #include "data/task.h"
 #include "models/classifier.h"
+#include "models/language_model.h"
 #include "train/train_config.h"
 
 namespace cosformer::train {
 
 struct RunConfig {
   data::DataConfig data;
+  data::LanguageDataConfig text;  // with the task lm or mlm
   models::ModelConfig model;
+  models::LanguageOptions language;  // likewise
   TrainConfig train;
 };
 
 // All settings of a run, without what the data decide ("input.*").
 void add_settings(Settings& settings, RunConfig& config);
 
+// What the attention's name and the task imply, for settings that nobody has set. Throws UserError where a setting
+// contradicts the task.
+void apply_presets(RunConfig& config, const Settings& settings);
+
 // Throws UserError where settings do not go together.
 void require_possible(const RunConfig& config);
+
+// Whether the run is of a language model.
+bool is_language(const RunConfig& config);
 
 std::string to_toml(const RunConfig& config);
 
@@ -55,7 +67,9 @@ std::string best_weights_path(const std::string& folder);
 // What the data make of the model's input.
 models::InputConfig input_of(const data::TaskData& task);
 
-// The trained model of a run: its best weights so far. Throws UserError when there are none yet.
+// The trained model of a run: its best weights so far. Throws UserError when there are none yet, and for a run of the
+// other kind.
 std::shared_ptr<models::Classifier> load_trained(const std::string& folder);
+std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder);
 
 }  // namespace cosformer::train

@@ -3,24 +3,29 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
-#include "train/device_batch.h"
+#include <ATen/core/Tensor.h>
 
 namespace cosformer::train {
 
+// What a step is computed from, on the device; which tensor means what is between those who make and who read it.
+// Some may be undefined.
+using StepInputs = std::vector<at::Tensor>;
+
 class StepGraph {
  public:
-  using Step = std::function<at::Tensor(const DeviceBatch&)>;
+  using Step = std::function<at::Tensor(const StepInputs&)>;
 
   StepGraph();
   ~StepGraph();
 
   static bool available(at::Device device);
 
-  // The first batches of a shape run `step` itself; then it is captured, and from then on batches of that shape are
+  // The first inputs of a shape run `step` itself; then it is captured, and from then on inputs of that shape are
   // copied in and replayed. Each of the first few dozen shapes gets a graph of its own, so batches of few widths pay
   // best; later ones run as they are. Returns the loss as a tensor of its own.
-  at::Tensor run(const DeviceBatch& batch, const Step& step);
+  at::Tensor run(const StepInputs& inputs, const Step& step);
 
  private:
   struct Parts;

@@ -6,6 +6,7 @@
 namespace cosformer::train {
 
 void add_settings(Settings& s, TrainConfig& c) {
+  s.add("train.init", c.init, "run of a language model (lm, mlm) that a text classifier's encoder begins as");
   s.add("train.seed", c.seed, "of weights, order and dropout");
   s.add("train.device", c.device, "auto takes a GPU where there is one", {"auto", "cpu", "cuda"});
   s.add("train.precision", c.precision, "auto: bf16 on a GPU, else fp32", {"auto", "fp32", "bf16"});
@@ -28,6 +29,8 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.beta2", c.beta2, "AdamW's", 0, 0.9999999);
   s.add("train.adam_eps", c.adam_eps, "AdamW's", 1e-30);
   s.add("train.clip", c.clip, "greatest norm of the gradient; 0: no limit");
+  s.add("train.layer_decay", c.layer_decay, "classifiers: a layer's learning rate, relative to the layer above", 0.01,
+        1);
   s.add("train.label_smoothing", c.label_smoothing, "share of the target spread over all classes", 0, 0.999);
   s.add("train.log_every", c.log_every, "steps between lines of metrics.jsonl", 1);
   s.add("train.eval_every", c.eval_every, "steps between evaluations; 0: after each epoch");

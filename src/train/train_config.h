@@ -9,6 +9,7 @@
 namespace cosformer::train {
 
 struct TrainConfig {
+  std::string init;  // folder of a language model's run that a classifier's encoder begins as; empty: from nothing
   std::int64_t seed = 0;
   std::string device = "auto";     // auto, cpu, cuda
   std::string precision = "auto";  // auto (bf16 on a GPU, else fp32), fp32, bf16
@@ -27,6 +28,7 @@ struct TrainConfig {
   double warmup_fraction = 0.1;  // of all steps, where warmup_steps is 0
   double weight_decay = 0.05, beta1 = 0.9, beta2 = 0.98, adam_eps = 1e-8;
   double clip = 1;
+  double layer_decay = 1;  // the learning rate of each layer is this times that of the layer above it
   double label_smoothing = 0;
 
   std::int64_t log_every = 20;

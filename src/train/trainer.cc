@@ -11,8 +11,6 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cosformer/weights.h"
-#include "data/batch_stream.h"
-#include "train/batching.h"
 #include "train/interrupt.h"
 #include "train/metrics_log.h"
 #include "train/precision.h"
@@ -28,44 +26,24 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::int64_t tokens_of(const data::Batch& batch) {
-  std::int64_t count = 0;
-  for (const std::int32_t length : batch.first.lengths) count += length;
-  for (const std::int32_t length : batch.second.lengths) count += length;
-  return count;
-}
-
-std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const data::TaskData& task, at::Device device) {
-  models::ModelConfig model = config.model;
-  model.input = input_of(task);
-  at::manual_seed(step_seed(config.train.seed, 0));
-  auto result = std::make_shared<models::Classifier>(model);
-  result->to(device);
-  result->train();
-  return result;
-}
-
-std::string percent(double share) {
-  return significant(100 * share, 4) + "%";
-}
-
 class Training {
  public:
-  Training(const TrainRequest& request, const data::TaskData& task, const Observer& observer)
+  Training(const TrainRequest& request, Job& job, const Observer& observer)
       : run_(request.run),
         config_(request.config),
-        task_(task),
+        job_(job),
         observer_(observer),
         device_(device_of(config_.train)),
         bfloat16_(uses_bfloat16(config_.train, device_)),
-        model_(make_model(config_, task, device_)),
-        parameters_(*model_),
+        parameters_(job.module()),
         optimizer_(parameters_, config_.train),
-        step_(*model_, optimizer_, parameters_, config_.train,
-              {device_, bfloat16_, task.train->info().width, task.train->info().height}) {
+        step_([&job](const StepInputs& inputs) { return job.loss(inputs); }, optimizer_, parameters_, config_.train,
+              {device_, bfloat16_, job.is_always_the_same()}) {
+    if (job.has_rates()) parameters_.set_rates([&job](const std::string& name) { return job.rate_of(name); });
     const std::vector<std::int64_t> steps = checkpoint_steps(run_);
     if (request.from || !steps.empty()) {
       state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content());
+      job_.restore_carried(load_carried(run_, state_.step));
       observer_.say("going on from step " + with_commas(state_.step));
     }
   }
@@ -75,31 +53,34 @@ class Training {
  private:
   CheckpointContent content() const {
     nn::NamedTensors weights;
-    for (const auto& item : model_->named_parameters()) weights.emplace_back(item.key(), item.value());
-    for (const auto& item : model_->named_buffers()) weights.emplace_back(item.key(), item.value());
-    return {weights, optimizer_.state(), models::to_toml(model_->config())};
+    for (const auto& item : job_.module().named_parameters()) weights.emplace_back(item.key(), item.value());
+    for (const auto& item : job_.module().named_buffers()) weights.emplace_back(item.key(), item.value());
+    return {weights, optimizer_.state(), job_.model_config(), job_.carried()};
   }
-  Evaluation evaluate_on(const data::DatasetPointer& part);
-  void one_step(data::BatchStream& stream, MetricsLog& metrics);
-  [[noreturn]] void not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint32_t>& on) const;
+  void one_step(MetricsLog& metrics);
+  [[noreturn]] void not_finite(const std::string& what, std::int64_t step,
+                               const std::vector<std::uint64_t>& places) const;
   void settle();
   void log(MetricsLog& metrics);
+  bool evaluates_now() const;
   void evaluate_and_keep_best(MetricsLog& metrics);
+  void keep_best(const PartResult& valid);
   void checkpoint();
+  Ending steps(MetricsLog& metrics);
   TrainResult finish(Ending ending);
+  void write_result(const TrainResult& result);
 
   struct Pending {
     at::Tensor loss;
-    std::vector<std::uint32_t> examples;
+    std::vector<std::uint64_t> places;
   };
 
   std::string run_;
   RunConfig config_;
-  const data::TaskData& task_;
+  Job& job_;
   const Observer& observer_;
   at::Device device_;
   bool bfloat16_;
-  std::shared_ptr<models::Classifier> model_;
   FlatParameters parameters_;
   AdamW optimizer_;
   TrainingStep step_;
@@ -114,21 +95,15 @@ class Training {
   std::int64_t tokens_at_log_ = 0, checkpointed_step_ = -1;
 };
 
-Evaluation Training::evaluate_on(const data::DatasetPointer& part) {
-  return evaluate(*model_, part, evaluation_options(config_.train, model_->config().input, device_));
-}
-
 // Ends the run with what happened, where, and what to try.
-void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint32_t>& on) const {
-  std::string examples;
-  for (const std::uint32_t example : on) examples += (examples.empty() ? "" : ", ") + std::to_string(example);
+void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint64_t>& places) const {
   const std::vector<std::int64_t> kept = checkpoint_steps(run_);
-  throw Failure(what + " at step " + std::to_string(step) + ", on the training examples " + examples + ". " +
+  throw Failure(what + " at step " + std::to_string(step) + ", on " + job_.name_places(places) + ". " +
                 (kept.empty() ? "There is no checkpoint yet. "
                               : "The checkpoint of step " + std::to_string(kept.back()) + " is intact. ") +
                 "Try a smaller train.lr (now " + significant(config_.train.lr) +
                 "), a longer warm-up (train.warmup_steps), train.clip=1" +
-                (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these examples");
+                (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these places");
 }
 
 // Brings the losses to the host, which waits for the device, and looks at them.
@@ -142,7 +117,7 @@ void Training::settle() {
     const double loss = host[static_cast<std::int64_t>(at)].item<double>();
     if (!std::isfinite(loss)) {
       not_finite("the loss is " + std::to_string(loss), first_step + static_cast<std::int64_t>(at),
-                 pending_[at].examples);
+                 pending_[at].places);
     }
     state_.pending_losses.push_back(loss);
     last_loss_ = loss;
@@ -150,26 +125,25 @@ void Training::settle() {
   pending_.clear();
 }
 
-void Training::one_step(data::BatchStream& stream, MetricsLog& metrics) {
-  std::vector<DeviceBatch> on_device;
+void Training::one_step(MetricsLog& metrics) {
+  std::vector<StepInputs> inputs;
   Pending pending;
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
-    std::optional<data::Batch> batch = stream.next();
-    if (!batch) throw std::logic_error("the stream of training batches ended");
-    on_device.push_back(step_.prepare(*batch));
-    state_.position = batch->next;
-    state_.tokens += tokens_of(*batch);
-    epoch_ended_ = batch->next.epoch != batch->position.epoch;
-    pending.examples.insert(pending.examples.end(), batch->examples.begin(), batch->examples.end());
+    JobBatch batch = job_.next();
+    inputs.push_back(std::move(batch.inputs));
+    state_.position = batch.next;
+    state_.tokens += batch.tokens;
+    epoch_ended_ = batch.next.epoch != batch.position.epoch;
+    pending.places.insert(pending.places.end(), batch.places.begin(), batch.places.end());
   }
   const std::int64_t number = state_.step + 1;
   try {
-    pending.loss = step_.run(number, schedule_.at(number), on_device);
+    pending.loss = step_.run(number, schedule_.at(number), inputs);
   } catch (const c10::Error&) {
     settle();  // an earlier loss may tell more
     for (const FlatParameters::Group& group : parameters_.groups()) {
       if (!group.values.isfinite().all().item<bool>()) {
-        not_finite("a weight is not finite", number, pending.examples);
+        not_finite("a weight is not finite", number, pending.places);
       }
     }
     throw;
@@ -201,26 +175,35 @@ void Training::log(MetricsLog& metrics) {
   tokens_at_log_ = state_.tokens;
 }
 
+bool Training::evaluates_now() const {
+  if (state_.step == state_.total_steps) return true;
+  return config_.train.eval_every > 0 ? state_.step % config_.train.eval_every == 0 : epoch_ended_;
+}
+
 void Training::evaluate_and_keep_best(MetricsLog& metrics) {
   settle();
-  const auto begin = Clock::now();
-  const Evaluation valid = evaluate_on(task_.valid);
-  metrics.write(state_.step, {{"valid_loss", valid.loss}, {"valid_accuracy", valid.accuracy}});
-  const bool better = valid.accuracy > state_.best_accuracy;
+  const PartResult valid = job_.evaluate(Part::kValid, InterruptScope::requested);
+  MetricsLog::Values values;
+  for (const auto& [name, value] : valid.metrics) values.emplace_back("valid_" + name, value);
+  metrics.write(state_.step, values);
+  keep_best(valid);
+}
+
+void Training::keep_best(const PartResult& valid) {
+  const Decision decision = job_.decision();
+  const double value = valid.at(decision.metric);
+  const bool better = !state_.best || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
   observer_.say("step " + with_commas(state_.step) + " of " + with_commas(state_.total_steps) + ": loss " +
-                significant(last_loss_, 4) + ", validation loss " + significant(valid.loss, 4) + ", accuracy " +
-                percent(valid.accuracy) + (better ? ", the best so far" : "") + "  (" +
-                with_commas(std::llround(tokens_per_second_)) + " tokens/s)");
-  if (better) {
-    state_.best_accuracy = valid.accuracy;
-    state_.best_step = state_.step;
-    state_.evaluations_since_best = 0;
-    save_weights(best_weights_path(run_), *model_,
-                 {{"cosformer.model", models::to_toml(model_->config())}, {"step", std::to_string(state_.step)}});
-  } else {
-    ++state_.evaluations_since_best;
-  }
-  log_begin_ += Clock::now() - begin;  // the rate of training is not that of evaluating
+                significant(last_loss_, 4) + ", validation " + job_.describe(valid) +
+                (better ? ", the best so far" : "") + "  (" + with_commas(std::llround(tokens_per_second_)) +
+                " tokens/s)");
+  state_.evaluations_since_best = better ? 0 : state_.evaluations_since_best + 1;
+  if (!better) return;
+  state_.best = value;
+  state_.best_step = state_.step;
+  std::map<std::string, std::string> metadata = job_.metadata();
+  metadata["step"] = std::to_string(state_.step);
+  save_weights(best_weights_path(run_), job_.module(), metadata);
 }
 
 void Training::checkpoint() {
@@ -237,17 +220,27 @@ void Training::checkpoint() {
 
 TrainResult Training::finish(Ending ending) {
   TrainResult result;
-  result.ending = ending;
-  result.state = state_;
-  result.parameters = model_->parameter_count();
+  result.parameters = job_.parameter_count();
   result.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.training_seconds, 1e-9);
   if (observer_.peak_memory) result.peak_memory = observer_.peak_memory();
-  if (ending == Ending::kInterrupted) return result;
-  load_weights(best_weights_path(run_), *model_);
-  result.valid = evaluate_on(task_.valid);
-  result.test = evaluate_on(task_.test);
-  const nlohmann::ordered_json json{
-      {"attention", models::label_of(config_.model)},
+  if (ending != Ending::kInterrupted) {
+    load_weights(best_weights_path(run_), job_.module());
+    try {
+      result.valid = job_.evaluate(Part::kValid, InterruptScope::requested);
+      if (job_.has_part(Part::kTest)) result.test = job_.evaluate(Part::kTest, InterruptScope::requested);
+    } catch (const EvaluationStopped&) {
+      ending = Ending::kInterrupted;  // the last checkpoint is there: going on begins with these evaluations
+    }
+  }
+  result.ending = ending;
+  result.state = state_;
+  if (ending != Ending::kInterrupted) write_result(result);
+  return result;
+}
+
+void Training::write_result(const TrainResult& result) {
+  nlohmann::ordered_json json{
+      {"attention", job_.label()},
       {"task", config_.data.task},
       {"parameters", result.parameters},
       {"steps", state_.step},
@@ -257,26 +250,61 @@ TrainResult Training::finish(Ending ending) {
       {"tokens_per_second", result.tokens_per_second},
       {"steps_per_second", static_cast<double>(state_.step) / std::max(state_.training_seconds, 1e-9)},
       {"peak_memory", result.peak_memory},
-      {"valid_loss", result.valid.loss},
-      {"valid_accuracy", result.valid.accuracy},
-      {"test_loss", result.test.loss},
-      {"test_accuracy", result.test.accuracy},
-      {"test_examples", result.test.examples},
-      {"test_batches_per_second", static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9)},
   };
+  for (const auto& [name, value] : result.valid.metrics) json["valid_" + name] = value;
+  for (const auto& [name, value] : result.test.metrics) json["test_" + name] = value;
+  for (const auto& [name, amount] : result.test.amounts) json["test_" + name] = amount;
+  if (result.test.batches > 0) {
+    json["test_batches_per_second"] = static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9);
+  }
   const std::string text = json.dump(1) + '\n';
   AtomicFile file((std::filesystem::path(run_) / "result.json").string());
   file.write(text.data(), text.size());
   file.commit();
-  return result;
+}
+
+// An evaluation that is interrupted stops at once; the checkpoint says that it is due, and going on begins with it.
+Ending Training::steps(MetricsLog& metrics) {
+  const auto out_of_patience = [this] {
+    return config_.train.patience > 0 && state_.evaluations_since_best >= config_.train.patience;
+  };
+  if (!state_.evaluation_is_due && out_of_patience()) return Ending::kStoppedEarly;  // an ended run is asked to go on
+  while (state_.step < state_.total_steps || state_.evaluation_is_due) {
+    if (!state_.evaluation_is_due) {
+      one_step(metrics);
+      state_.evaluation_is_due = evaluates_now();
+    }
+    const bool last = state_.step == state_.total_steps, evaluates = state_.evaluation_is_due;
+    const std::int64_t checkpoint_every = config_.train.checkpoint_every;
+    if (evaluates) {
+      const auto begin = Clock::now();
+      try {
+        evaluate_and_keep_best(metrics);
+        state_.evaluation_is_due = false;
+      } catch (const EvaluationStopped&) {
+      }
+      log_begin_ += Clock::now() - begin;  // the rate of training is not that of evaluating
+    }
+    if (state_.evaluation_is_due) {
+      checkpoint();
+      return Ending::kInterrupted;
+    }
+    const bool ends = evaluates && !last && out_of_patience();
+    if (last || ends || (checkpoint_every > 0 ? state_.step % checkpoint_every == 0 : evaluates)) checkpoint();
+    if (ends) return Ending::kStoppedEarly;
+    if (!last && InterruptScope::requested()) {
+      checkpoint();
+      return Ending::kInterrupted;
+    }
+  }
+  return Ending::kFinished;
 }
 
 TrainResult Training::run() {
-  data::BatchStream stream(task_.train, batch_options(config_.train, model_->config().input),
-                           static_cast<std::uint64_t>(config_.train.seed), state_.position);
+  job_.begin(state_.position, step_.is_captured());
   if (state_.total_steps == 0) {
     const double an_epoch =
-        static_cast<double>(stream.batches_in_first_epoch()) / static_cast<double>(config_.train.accumulate);
+        static_cast<double>(job_.batches_in_first_epoch()) / static_cast<double>(config_.train.accumulate);
     state_.total_steps = config_.train.steps > 0
                              ? config_.train.steps
                              : std::max<std::int64_t>(1, std::llround(std::ceil(an_epoch * config_.train.epochs)));
@@ -290,37 +318,18 @@ TrainResult Training::run() {
   tokens_at_log_ = state_.tokens;
   MetricsLog metrics(run_, state_.step);
   const InterruptScope interrupts;
-  Ending ending = Ending::kFinished;
-  observer_.say(models::label_of(config_.model) + ": " + with_commas(model_->parameter_count()) + " parameters, " +
+  observer_.say(job_.label() + ": " + with_commas(job_.parameter_count()) + " parameters, " +
                 with_commas(state_.total_steps) + " steps on " + device_.str() +
                 (bfloat16_ ? " in bfloat16" : " in float32"));
   log_begin_ = Clock::now();
-  const auto out_of_patience = [this] {
-    return config_.train.patience > 0 && state_.evaluations_since_best >= config_.train.patience;
-  };
-  if (out_of_patience()) ending = Ending::kStoppedEarly;  // a run that had ended is asked to go on
-  while (state_.step < state_.total_steps && ending == Ending::kFinished) {
-    one_step(stream, metrics);
-    const bool last = state_.step == state_.total_steps;
-    const std::int64_t eval_every = config_.train.eval_every, checkpoint_every = config_.train.checkpoint_every;
-    const bool evaluates = last || (eval_every > 0 ? state_.step % eval_every == 0 : epoch_ended_);
-    if (evaluates) evaluate_and_keep_best(metrics);
-    if (evaluates && !last && out_of_patience()) ending = Ending::kStoppedEarly;
-    if (last || ending != Ending::kFinished || (checkpoint_every > 0 ? state_.step % checkpoint_every == 0 : evaluates))
-      checkpoint();
-    if (!last && ending == Ending::kFinished && InterruptScope::requested()) {
-      checkpoint();
-      ending = Ending::kInterrupted;
-    }
-  }
-  return finish(ending);
+  return finish(steps(metrics));
 }
 
 }  // namespace
 
-TrainResult train(const TrainRequest& request, const data::TaskData& task, const Observer& observer) {
+TrainResult train(const TrainRequest& request, Job& job, const Observer& observer) {
   const RunLock lock(request.run);
-  return Training(request, task, observer).run();
+  return Training(request, job, observer).run();
 }
 
 }  // namespace cosformer::train

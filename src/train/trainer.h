@@ -6,7 +6,7 @@
 #include <string>
 
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
+#include "train/job.h"
 #include "train/run_folder.h"
 
 namespace cosformer::train {
@@ -24,7 +24,7 @@ enum class Ending { kFinished, kStoppedEarly, kInterrupted };
 struct TrainResult {
   Ending ending = Ending::kFinished;
   TrainState state;
-  Evaluation valid, test;        // of the best weights, not when interrupted
+  PartResult valid, test;        // of the best weights, not when interrupted; empty for a part that is not there
   double tokens_per_second = 0;  // while training, evaluations and checkpoints not counted
   double peak_memory = 0;        // bytes; 0: nobody watched
   std::int64_t parameters = 0;
@@ -36,8 +36,8 @@ struct TrainRequest {
   std::optional<std::int64_t> from;  // go on from the checkpoint of this step; none: from the newest, if there is one
 };
 
-// Throws UserError (a damaged checkpoint), Failure (a full disk; a loss that is not finite). Whatever happens, the last
-// checkpoint that was written stays.
-TrainResult train(const TrainRequest& request, const data::TaskData& task, const Observer& observer);
+// The job is of the same config. Throws UserError (a damaged checkpoint), Failure (a full disk; a loss that is not
+// finite). Whatever happens, the last checkpoint that was written stays.
+TrainResult train(const TrainRequest& request, Job& job, const Observer& observer);
 
 }  // namespace cosformer::train

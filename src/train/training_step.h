@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "train/adamw.h"
-#include "train/device_batch.h"
 #include "train/step_graph.h"
 
 namespace cosformer::train {
@@ -14,7 +14,7 @@ namespace cosformer::train {
 struct StepOptions {
   at::Device device = at::kCPU;
   bool bfloat16 = false;
-  std::int64_t image_width = 0, image_height = 0;  // of sequences that are images; for mirroring
+  bool is_always_the_same = true;  // every step is the same program: it may be captured
 };
 
 // The seed of a step's dropout and mirroring.
@@ -22,23 +22,23 @@ std::uint64_t step_seed(std::int64_t seed, std::int64_t step);
 
 class TrainingStep {
  public:
-  TrainingStep(models::Classifier& model, AdamW& optimizer, FlatParameters& parameters, const TrainConfig& config,
+  // `loss` gives the mean loss of a batch; it is called in the autocast scope of the options.
+  TrainingStep(StepGraph::Step loss, AdamW& optimizer, FlatParameters& parameters, const TrainConfig& config,
                const StepOptions& options);
 
   // Step number `step` (from 1) on `batches`, whose gradients are averaged. Returns the mean loss, a scalar on the
   // device that nobody has waited for.
-  at::Tensor run(std::int64_t step, double learning_rate, const std::vector<DeviceBatch>& batches);
+  at::Tensor run(std::int64_t step, double learning_rate, const std::vector<StepInputs>& batches);
 
-  // A batch as the step wants it. Where steps are captured in graphs, batches cut by a token budget are filled up, so
-  // that there are as many shapes as widths.
-  DeviceBatch prepare(const data::Batch& batch) const;
+  // Whether steps become graphs, one for each shape of batch.
+  bool is_captured() const { return graph_ != nullptr; }
 
  private:
-  at::Tensor forward_backward(const DeviceBatch& batch);
-  at::Tensor whole_step(const DeviceBatch& batch);
+  at::Tensor forward_backward(const StepInputs& inputs);
+  at::Tensor whole_step(const StepInputs& inputs);
   void finish();
 
-  models::Classifier& model_;
+  StepGraph::Step loss_;
   AdamW& optimizer_;
   FlatParameters& parameters_;
   TrainConfig config_;

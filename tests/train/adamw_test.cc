@@ -55,6 +55,33 @@ TEST(AdamW, IsTorchsWithDecayOnMatricesOnly) {
   }
 }
 
+TEST(AdamW, RatesScaleTheStepOfEachParameter) {
+  at::manual_seed(2);
+  const at::Tensor x = at::randn({4, 7});
+  const auto step = [&](const std::function<double(const std::string&)>& rate_of) {
+    at::manual_seed(3);
+    Net net;
+    FlatParameters flat(net);
+    if (rate_of) flat.set_rates(rate_of);
+    AdamW optimizer(flat, {});
+    std::vector<at::Tensor> moved;
+    for (const at::Tensor& p : net.parameters()) moved.push_back(p.detach().clone());
+    net.loss(x).backward();
+    optimizer.prepare(1, 0.01);
+    optimizer.step();
+    for (std::size_t at = 0; at < moved.size(); ++at) moved[at] = net.parameters()[at].detach() - moved[at];
+    return moved;
+  };
+  const std::vector<at::Tensor> full = step({}),
+                                scaled = step([](const std::string&name) {
+                                  return name.starts_with("first") ? 0.25 : name == "second.weight" ? 1.0 : 0.0;
+                                });
+  for (std::size_t at = 0; at < full.size(); ++at) {
+    const double rate = at < 2 ? 0.25 : at == 2 ? 1.0 : 0.0;
+    EXPECT_TRUE(at::allclose(scaled[at], rate * full[at], 1e-3, 1e-7)) << at;
+  }
+}
+
 TEST(FlatParameters, ClipScalesTheWholeGradient) {
   Net net;
   FlatParameters flat(net);

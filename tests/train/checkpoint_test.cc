@@ -30,7 +30,8 @@ TrainState state_at(std::int64_t step) {
   state.step = step;
   state.total_steps = 1000;
   state.position = {3, 17};
-  state.best_accuracy = 0.1 + 0.2;
+  state.best = 0.1 + 0.2;
+  state.evaluation_is_due = true;
   state.best_step = 40;
   state.evaluations_since_best = 2;
   state.seconds = 12.25;
@@ -55,7 +56,8 @@ TEST(Checkpoint, ComesBackBitForBitAndTheLastTwoAreKept) {
   expect_equal(loaded, random_content(30));
   EXPECT_EQ(state.step, 30);
   EXPECT_EQ(state.position, (data::StreamPosition{3, 17}));
-  EXPECT_EQ(state.best_accuracy, 0.1 + 0.2);
+  EXPECT_EQ(state.best, 0.1 + 0.2);
+  EXPECT_TRUE(state.evaluation_is_due);
   EXPECT_EQ(state.tokens, 123456789012);
   EXPECT_EQ(state.pending_losses, (std::vector<double>{1.0 / 3, 2.5}));
 }

@@ -1,0 +1,34 @@
+#include "cli/context_plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "cli/gnuplot.h"
+
+namespace cosformer::cli {
+
+std::string draw_contexts(const std::string& run, const std::string& title,
+                          const std::vector<train::ContextRange>& ranges) {
+  std::ostringstream points;  // in the middle of each range, on the scale of the axis
+  for (const train::ContextRange& range : ranges) {
+    points << std::sqrt(static_cast<double>(std::max<std::int64_t>(range.first, 1)) *
+                        static_cast<double>(std::max<std::int64_t>(range.last, 1)))
+           << ' ' << range.nats / static_cast<double>(range.tokens) / std::log(2.0) << '\n';
+  }
+  const std::string path = (std::filesystem::path(run) / "context").string();
+  try {
+    draw_with_gnuplot(gnuplot_data("loss", points.str()) + "set title " + gnuplot_quoted(title) +
+                          "\nset logscale x 2\nset grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n"
+                          "set xlabel 'tokens read before'\nset ylabel 'bits per token'\nunset key\n"
+                          "plot $loss with linespoints pt 7 ps 0.6 lw 2 lc rgb '#4878a8'",
+                      path, {700, 420});
+  } catch (const Failure& failure) {
+    return std::string("no plot: ") + failure.what();
+  }
+  return "plot: " + path + ".svg and .png";
+}
+
+}  // namespace cosformer::cli

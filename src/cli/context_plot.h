@@ -1,0 +1,15 @@
+// A picture of how a language model's loss falls with what it has read before.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/language_evaluation.h"
+
+namespace cosformer::cli {
+
+// Draws RUN/context.svg and .png; returns what to tell the user: where it is, or why there is none.
+std::string draw_contexts(const std::string& run, const std::string& title,
+                          const std::vector<train::ContextRange>& ranges);
+
+}  // namespace cosformer::cli

@@ -1,0 +1,64 @@
+#include "cli/train_run.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/allocation_peak.h"
+#include "cli/command.h"
+#include "cli/curves.h"
+#include "train/precision.h"
+
+namespace cosformer::cli {
+
+RunLog::RunLog(const std::string& run) : file_(std::filesystem::path(run) / "log.txt", std::ios::app) {}
+
+void RunLog::write(const std::string& line) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> stamp{};
+  std::strftime(stamp.data(), stamp.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
+  file_ << stamp.data() << line << std::endl;
+  std::printf("%s\n", line.c_str());
+}
+
+train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, RunLog& log) {
+  log.write("run folder: " + request.run);
+  std::unique_ptr<Progress> line;
+  train::Observer observer;
+  observer.say = [&](const std::string& text) {
+    if (line) line->clear();
+    log.write(text);
+  };
+  observer.step = [&](const train::TrainState& state, double loss, double rate) {
+    if (!line) line = std::make_unique<Progress>("train", state.total_steps, "steps", state.step - 1);
+    std::string note = std::isnan(loss) ? "" : "loss " + significant(loss, 4);
+    if (state.best) note += "  best " + job.describe_best(*state.best);
+    if (rate > 0) note += "  " + with_commas(std::llround(rate)) + " tokens/s";
+    line->note(note);
+    line->advance();
+  };
+  const AllocationPeak peak(train::device_of(request.config.train));
+  observer.peak_memory = [&] { return peak.bytes(); };
+  train::TrainResult result = train::train(request, job, observer);
+  line.reset();
+  if (result.ending == train::Ending::kInterrupted) {
+    log.write("stopped at step " + with_commas(result.state.step) + "; go on with: cosformer train --resume " +
+              request.run);
+    throw Interrupted{};
+  }
+  if (result.ending == train::Ending::kStoppedEarly) log.write("stopped early: no better evaluation for a while");
+  log.write("trained " + with_commas(result.state.step) + " steps in " + human_seconds(result.state.seconds) + ", " +
+            with_commas(std::llround(result.tokens_per_second)) + " tokens/s while training, at most " +
+            human_bytes(result.peak_memory) + " of tensors");
+  log.write(draw_curves(request.run));
+  return result;
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,24 @@
+// A training with what people see of it: the log, the progress line, the end.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "train/trainer.h"
+
+namespace cosformer::cli {
+
+// Lines go to the terminal and, with the time, to RUN/log.txt.
+class RunLog {
+ public:
+  explicit RunLog(const std::string& run);
+  void write(const std::string& line);
+
+ private:
+  std::ofstream file_;
+};
+
+// Trains to the end and draws the curves. Throws Interrupted when asked to stop, after saying how to go on.
+train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, RunLog& log);
+
+}  // namespace cosformer::cli

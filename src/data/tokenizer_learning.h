@@ -1,0 +1,32 @@
+// Tokenizers learned from texts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/corpus.h"
+#include "data/tokenizer_sentencepiece.h"
+
+namespace cosformer::data {
+
+struct LearningOptions {
+  std::string kind = "sentencepiece";  // or words
+  std::int64_t vocabulary = 0;         // 0: 8,000 pieces, all words
+  std::uint64_t least_count = 1;       // words that are rarer are <unk>
+  std::string pieces = "unigram";      // or bpe
+  double sample_bytes = 50e6;          // sentencepiece learns from so much of the text, taken evenly
+  unsigned threads = 0;                // of sentencepiece; 0: all cores
+
+  // Called with what is done ("counting words", "reading") and the bytes there are; gives what is to be called with
+  // bytes read. May be empty.
+  std::function<std::function<void(std::size_t)>(const std::string& what, std::uint64_t bytes)> progress;
+  std::function<void(const std::string& note)> say;  // what may take long; may be empty
+};
+
+// Learns from files and folders as read_texts reads them with `corpus`. Throws UserError for another kind.
+TokenizerPointer learn_tokenizer(const std::vector<std::string>& files_and_folders, const CorpusOptions& corpus,
+                                 const LearningOptions& options);
+
+}  // namespace cosformer::data

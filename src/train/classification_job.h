@@ -1,0 +1,55 @@
+// Training a classifier on a task.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/batch_stream.h"
+#include "train/device_batch.h"
+#include "train/evaluate.h"
+#include "train/job.h"
+#include "train/run_folder.h"
+
+namespace cosformer::train {
+
+class ClassificationJob final : public Job {
+ public:
+  // Makes the model, its weights drawn by the run's seed. `task` must outlive it. `tokenizer`: the hash of the one that
+  // made the task's tokens, if one did.
+  ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer = "");
+
+  models::Classifier& model() { return *model_; }
+
+  torch::nn::Module& module() override { return *model_; }
+  std::string label() const override;
+  std::string model_config() const override;
+  std::map<std::string, std::string> metadata() const override;
+  double rate_of(const std::string& parameter) const override;
+  bool has_rates() const override { return config_.train.layer_decay < 1; }
+  bool is_always_the_same() const override;
+
+  void begin(data::StreamPosition position, bool few_shapes) override;
+  std::uint64_t batches_in_first_epoch() const override { return stream_->batches_in_first_epoch(); }
+  JobBatch next() override;
+  std::string name_places(const std::vector<std::uint64_t>& places) const override;
+  at::Tensor loss(const StepInputs& inputs) override;
+
+  Decision decision() const override { return {"accuracy", true}; }
+  bool has_part(Part) const override { return true; }
+  PartResult evaluate(Part part, const StopRequest& stop) override;
+  std::string describe(const PartResult& result) const override;
+  std::string describe_best(double value) const override;
+
+ private:
+  RunConfig config_;
+  const data::TaskData& task_;
+  std::string tokenizer_;
+  at::Device device_;
+  std::shared_ptr<models::Classifier> model_;
+  std::unique_ptr<data::BatchStream> stream_;
+  bool few_shapes_ = false;
+};
+
+PartResult part_result(const Evaluation& evaluation);
+
+}  // namespace cosformer::train

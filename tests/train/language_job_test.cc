@@ -1,0 +1,131 @@
+// Whole trainings of small language models: they learn, and go on exactly where they stopped.
+#include "train/language_job.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "data/lm_floor.h"
+#include "data/tokenizer_file.h"
+#include "train/language_batch.h"
+#include "train/language_fixture.h"
+
+namespace cosformer::train {
+namespace {
+
+using cosformer::testing::message_of;
+using cosformer::testing::read_bytes;
+using cosformer::testing::TemporaryDirectory;
+using cosformer::testing::write_bytes;
+
+TEST(LanguageJob, LearnsAPeriodicTextBelowWhatCountingReaches) {
+  const TemporaryDirectory folder;
+  std::string text;
+  for (int at = 0; at < 400; ++at) text += "one two one three. ";
+  write_bytes(folder.file("text.txt"), text);
+  const RunConfig config = small_language_run(
+      folder, "lm", {"train.steps=120", "model.dropout=0", "train.eval_every=60", "data.window=32", "model.width=32"});
+  Watched watched;
+  const TrainResult result = train_language_in(folder.file("run"), config, watched);
+  const LanguageData data = open_text(config);
+  const auto tokens = static_cast<double>(data.corpus.test.tokens());
+  for (const data::LmFloor& floor : data::lm_floors(data.corpus.train, data.corpus.test, *data.corpus.tokenizer)) {
+    EXPECT_LT(result.test.at("loss"), floor.nats / tokens) << floor.rule;
+  }
+}
+
+struct Variant {
+  std::string name, task;
+  std::vector<std::string> assignments;
+};
+
+class ExactResume : public ::testing::TestWithParam<Variant> {};
+
+// Interrupted after every seventh step, and before an evaluation.
+TEST_P(ExactResume, InterruptedEqualsUninterrupted) {
+  const TemporaryDirectory folder;
+  write_bytes(folder.file("text.txt"), random_text(600));
+  std::vector<std::string> assignments{"train.log_every=3"};
+  assignments.insert(assignments.end(), GetParam().assignments.begin(), GetParam().assignments.end());
+  const RunConfig config = small_language_run(folder, GetParam().task, assignments);
+  const std::string whole = folder.file("whole"), parts = folder.file("parts");
+  Watched watched;
+  const TrainResult expected = train_language_in(whole, config, watched);
+  const int processes = train_with_interruptions([&](Watched& w) { return train_language_in(parts, config, w); },
+                                                 [](std::int64_t step) { return step % 7 == 0 || step == 10; });
+  EXPECT_EQ(processes, 5);
+  EXPECT_EQ(numbers_of(parts), numbers_of(whole));
+  EXPECT_EQ(numbers_of(whole).size(), 8 + 3U);
+  EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  EXPECT_TRUE(std::isfinite(expected.test.at("loss")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Language, ExactResume,
+    ::testing::Values(
+        Variant{"lm", "lm", {}}, Variant{"mlm", "mlm", {}},
+        Variant{"lm_apart", "lm", {"data.documents=lines", "data.documents_apart=true"}},
+        Variant{"lm_carry", "lm", {"data.carry=true", "data.max_length=64", "model.positions=none"}},
+        Variant{"lm_carry_accumulated", "lm", {"data.carry=true", "data.max_length=48", "train.accumulate=2"}},
+        Variant{"lm_carry_softmax",
+                "lm",
+                {"data.carry=true", "data.max_length=64", "model.attention=softmax", "model.positions=rotary"}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(LanguageJob, ACarriedStateMatters) {
+  const TemporaryDirectory folder;
+  write_bytes(folder.file("text.txt"), random_text(600));
+  const auto second_loss = [&](const char* carry) {
+    const RunConfig config = small_language_run(
+        folder, "lm", {std::string("data.carry=") + carry, "data.max_length=64", "model.dropout=0", "train.lr=0"});
+    const LanguageData data = open_text(config);
+    LanguageJob job(config, data);
+    const auto stream = data::lanes(data.corpus.train, data.corpus.tokenizer, {4, 16, false}, 0);
+    StepInputs first = step_inputs(language_inputs(stream->at({0, 0}), false, at::kCPU)),
+               second = step_inputs(language_inputs(stream->at({0, 1}), false, at::kCPU));
+    first.push_back(at::scalar_tensor(true, at::kBool));
+    second.push_back(at::scalar_tensor(false, at::kBool));
+    job.loss(first);
+    return job.loss(second).item<double>();
+  };
+  EXPECT_NE(second_loss("true"), second_loss("false"));
+}
+
+TEST(LanguageJob, RefusesWhatDoesNotGoTogether) {
+  const TemporaryDirectory folder;
+  write_bytes(folder.file("text.txt"), random_text(600));
+  const auto refusal = [&](const std::string& task, const std::vector<std::string>& assignments) {
+    return message_of<UserError>([&] {
+      const RunConfig config = small_language_run(folder, task, assignments);
+      LanguageJob(config, open_text(config));
+    });
+  };
+  EXPECT_NE(refusal("mlm", {"data.carry=true", "data.max_length=64"}).find("needs the task lm"), std::string::npos);
+  EXPECT_NE(refusal("lm", {"data.carry=true"}).find("data.max_length"), std::string::npos);
+  EXPECT_NE(refusal("lm", {"data.max_length=8"}).find("data.window"), std::string::npos);
+  EXPECT_NE(refusal("lm", {"model.causal=false"}).find("follows from the task"), std::string::npos);
+  EXPECT_NE(refusal("lm", {"model.attention=linformer"}).find("causal"), std::string::npos);
+}
+
+TEST(RunTokenizer, AnotherOneIsRefused) {
+  const TemporaryDirectory folder;
+  write_bytes(folder.file("text.txt"), random_text(600));
+  const std::string run = folder.file("run");
+  RunConfig config = small_language_run(folder, "lm", {"data.tokenizer=words", "train.steps=2"});
+  Watched watched;
+  train_language_in(run, config, watched);
+  const auto model = load_trained_language_model(run);
+  EXPECT_EQ(tokenizer_of_run(run, model->config().tokenizer)->kind_name(), "words");
+  EXPECT_EQ(tokenizer_for(config, run, {})->hash(), model->config().tokenizer);
+  config.text.tokenizer = "bytes";
+  EXPECT_NE(message_of<UserError>([&] { tokenizer_for(config, run, {}); }).find("another tokenizer"),
+            std::string::npos);
+  data::save_tokenizer(tokenizer_path(run), *data::byte_tokenizer());
+  EXPECT_NE(message_of<UserError>([&] { tokenizer_of_run(run, model->config().tokenizer); }).find("another tokenizer"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cosformer::train
