@@ -39,7 +39,7 @@ models::LanguageModelConfig config_of(const LmDecodeCase& c) {
 
 // As after `context` tokens. What the numbers are has no bearing on the time that a token takes.
 void fill(models::LmState& state, const LmDecodeCase& c, at::Device device) {
-  state.clock = nn::StreamClock(std::vector<std::int64_t>(static_cast<std::size_t>(c.batch), c.context), device);
+  state.clock = nn::StreamClock(c.batch, device, c.context);
   for (nn::LayerState& layer : state.layers) {
     nn::MechanismState& m = layer.mechanism;
     if (layer.convolution.defined()) layer.convolution.normal_();

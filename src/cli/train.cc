@@ -88,24 +88,15 @@ train::TrainRequest request_from(const Options& o) {
   return request;
 }
 
-// A run that begins as a language model reads texts with that model's tokenizer, and keeps a copy of it.
-data::TokenizerPointer tokenizer_of(const train::TrainRequest& request) {
-  if (request.config.train.init.empty()) return nullptr;
-  const data::TokenizerPointer kept = train::tokenizer_of_run(request.run);
-  if (kept) return kept;
-  const std::string& init = request.config.train.init;
-  return train::tokenizer_of_run(init, train::load_trained_language_model(init)->config().tokenizer);
-}
-
 void train_classifier(const train::TrainRequest& request) {
-  const data::TokenizerPointer tokenizer = tokenizer_of(request);
+  const data::TokenizerPointer tokenizer = train::tokenizer_for_classifier(request.config, request.run);
   const train::RunConfig& config = request.config;
   const data::TaskData text =
       data::open_task(tokenizer ? train::uncut(config.data) : config.data, progress_line(config.data.task, "examples"));
   const data::TaskData task = tokenizer ? train::tokenized(text, *tokenizer, config.data.max_length) : text;
   // What cannot be built is refused before there is a folder.
   train::ClassificationJob job(config, task, tokenizer ? tokenizer->hash() : "");
-  if (tokenizer && train::checkpoint_steps(request.run).empty()) {
+  if (!config.train.init.empty() && train::checkpoint_steps(request.run).empty()) {
     train::take_encoder(*train::load_trained_language_model(config.train.init), job.model());
   }
   if (!train::is_run(request.run)) train::create_run(request.run, request.config);

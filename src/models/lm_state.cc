@@ -39,8 +39,7 @@ LmState LmState::repeated(std::int64_t count) const {
     times[0] = count;
     tensor = tensor.repeat(times);
   });
-  many.clock = nn::StreamClock(std::vector<std::int64_t>(static_cast<std::size_t>(count), clock.consumed().at(0)),
-                               clock.position().device());
+  many.clock = nn::StreamClock(count, clock.position().device(), clock.consumed().at(0));
   return many;
 }
 

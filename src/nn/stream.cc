@@ -6,11 +6,8 @@
 
 namespace cosformer::nn {
 
-StreamClock::StreamClock(std::int64_t batch, at::Device device)
-    : StreamClock(std::vector<std::int64_t>(static_cast<std::size_t>(batch), 0), device) {}
-
-StreamClock::StreamClock(std::vector<std::int64_t> consumed, at::Device device)
-    : consumed_(std::move(consumed)), position_(at::tensor(consumed_, at::kLong).to(device)) {}
+StreamClock::StreamClock(std::int64_t batch, at::Device device, std::int64_t consumed)
+    : consumed_(static_cast<std::size_t>(batch), consumed), position_(at::tensor(consumed_, at::kLong).to(device)) {}
 
 std::int64_t StreamClock::most_consumed() const {
   return consumed_.empty() ? 0 : *std::max_element(consumed_.begin(), consumed_.end());

@@ -13,8 +13,7 @@ namespace cosformer::nn {
 class StreamClock {
  public:
   StreamClock() = default;
-  StreamClock(std::int64_t batch, at::Device device);
-  explicit StreamClock(std::vector<std::int64_t> consumed, at::Device device);
+  StreamClock(std::int64_t batch, at::Device device, std::int64_t consumed = 0);  // of each row
 
   const std::vector<std::int64_t>& consumed() const { return consumed_; }
   std::int64_t most_consumed() const;

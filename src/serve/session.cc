@@ -121,7 +121,7 @@ Session load_session(const std::string& path, const models::LanguageModel& model
   Session session;
   session.seed = file.number<std::uint64_t>(kSeedKey, ~std::uint64_t{0});
   session.state = model.empty_state(1);
-  session.state.clock = nn::StreamClock({consumed}, model.device());
+  session.state.clock = nn::StreamClock(1, model.device(), consumed);
   const safetensors::Shape& recent_shape = file.entry("recent").shape;
   if (recent_shape.size() != 1 || recent_shape[0] > static_cast<std::int64_t>(Session::kRecentTokens)) {
     file.refuse("it is damaged (the shape of 'recent')");

@@ -103,6 +103,27 @@ data::TaskData tokenized(const data::TaskData& text, const data::Tokenizer& toke
   return task;
 }
 
+data::TokenizerPointer tokenizer_for_classifier(const RunConfig& config, const std::string& run) {
+  const std::string &init = config.train.init, &named = config.text.tokenizer;
+  if (!init.empty()) {
+    const data::TokenizerPointer kept = tokenizer_of_run(run);
+    return kept ? kept : tokenizer_of_run(init, load_trained_language_model(init)->config().tokenizer);
+  }
+  if (named == "bytes") return nullptr;
+  if (!reads_text(config.data.task)) {
+    throw UserError("settings: data.tokenizer is for texts; the task '" + config.data.task + "' has none");
+  }
+  if (named == "words" || named == "sentencepiece") {
+    throw UserError("settings: data.tokenizer='" + named +
+                    "' is learned by language models alone; for a classifier give the file of one (cosformer data "
+                    "tokenizer)");
+  }
+  if (config.data.max_length == 0) {
+    throw UserError("settings: with data.tokenizer, say how many tokens of a text are read: data.max_length");
+  }
+  return tokenizer_for(config, run, {});
+}
+
 data::TokenizerPointer tokenizer_of_classifier(const std::string& run) {
   const safetensors::Reader file(best_weights_path(run));
   const auto found = file.metadata().find("cosformer.tokenizer");

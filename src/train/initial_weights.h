@@ -22,6 +22,11 @@ data::TaskData tokenized(const data::TaskData& text, const data::Tokenizer& toke
 // `config` for reading texts that are to be tokenised: not cut by bytes.
 data::DataConfig uncut(const data::DataConfig& config);
 
+// The tokenizer that a classifier's texts are to be read with: that of the language model it begins as, or the file of
+// data.tokenizer; the run's own copy, where there is one. Null: texts are bytes, or the task is none of text. Throws
+// UserError for what cannot be.
+data::TokenizerPointer tokenizer_for_classifier(const RunConfig& config, const std::string& run);
+
 // The tokenizer that a trained classifier reads its texts with; null: it reads bytes as they are. Throws UserError when
 // RUN/tokenizer is not the one that it was trained with.
 data::TokenizerPointer tokenizer_of_classifier(const std::string& run);

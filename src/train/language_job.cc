@@ -215,7 +215,7 @@ void LanguageJob::restore_carried(const nn::NamedTensors& carried) {
     }
   }
   const std::int64_t consumed = windows_behind_ * config_.text.window;
-  state_.clock = nn::StreamClock(std::vector<std::int64_t>(static_cast<std::size_t>(rows), consumed), device_);
+  state_.clock = nn::StreamClock(rows, device_, consumed);
 }
 
 const data::CorpusPart& LanguageJob::part_of(Part part) const {

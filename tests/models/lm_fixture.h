@@ -32,7 +32,8 @@ inline std::shared_ptr<LanguageModel> seeded_model(const LanguageModelConfig& co
   auto model = std::make_shared<LanguageModel>(config);
   at::NoGradGuard no_grad;
   for (const auto& item : model->named_parameters()) {
-    if (item.key().find("embedding") != std::string::npos) item.value().normal_(0, 1);
+    const bool is_vocabulary = item.key().find("embedding") != std::string::npos || item.key() == "output.weight";
+    if (is_vocabulary) item.value().normal_(0, 1);
   }
   model->eval();
   return model;

@@ -15,6 +15,7 @@ inline models::LanguageModelConfig byte_model_config(const std::string& attentio
   c.model.input.vocabulary = data::byte_tokenizer()->vocabulary();
   c.model.input.max_length = max_length;
   c.tokenizer = data::byte_tokenizer()->hash();
+  c.language.tied = false;  // a tied one with random weights writes the token that it has just read
   return c;
 }
 

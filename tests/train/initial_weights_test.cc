@@ -18,7 +18,7 @@ using cosformer::testing::write_bytes;
 class FineTuning : public ::testing::Test {
  protected:
   void SetUp() override {
-    write_bytes(folder_.file("text.txt"), random_text(600));
+    write_bytes(folder_.file("text.txt"), random_text(3000));
     std::string table = "text\tlabel\n";
     for (int at = 0; at < 60; ++at) {
       table += std::string("the ") + (at % 2 == 0 ? "cat" : "fish") + " sat on a mat " + std::to_string(at) +

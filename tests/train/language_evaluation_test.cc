@@ -21,7 +21,7 @@ class LanguageEvaluationTest : public ::testing::Test {
  protected:
   void SetUp() override {
     text_ = random_text(300);
-    write_bytes(folder_.file("text.txt"), random_text(900, 5));
+    write_bytes(folder_.file("text.txt"), random_text(3000, 5));
     write_bytes(folder_.file("test.txt"), text_);
   }
 

@@ -23,7 +23,7 @@ using cosformer::testing::write_bytes;
 TEST(LanguageJob, LearnsAPeriodicTextBelowWhatCountingReaches) {
   const TemporaryDirectory folder;
   std::string text;
-  for (int at = 0; at < 400; ++at) text += "one two one three. ";
+  for (int at = 0; at < 800; ++at) text += "one two one three.\n";
   write_bytes(folder.file("text.txt"), text);
   const RunConfig config = small_language_run(
       folder, "lm", {"train.steps=120", "model.dropout=0", "train.eval_every=60", "data.window=32", "model.width=32"});
@@ -46,7 +46,7 @@ class ExactResume : public ::testing::TestWithParam<Variant> {};
 // Interrupted after every seventh step, and before an evaluation.
 TEST_P(ExactResume, InterruptedEqualsUninterrupted) {
   const TemporaryDirectory folder;
-  write_bytes(folder.file("text.txt"), random_text(600));
+  write_bytes(folder.file("text.txt"), random_text(3000));
   std::vector<std::string> assignments{"train.log_every=3"};
   assignments.insert(assignments.end(), GetParam().assignments.begin(), GetParam().assignments.end());
   const RunConfig config = small_language_run(folder, GetParam().task, assignments);
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(LanguageJob, ACarriedStateMatters) {
   const TemporaryDirectory folder;
-  write_bytes(folder.file("text.txt"), random_text(600));
+  write_bytes(folder.file("text.txt"), random_text(3000));
   const auto second_loss = [&](const char* carry) {
     const RunConfig config = small_language_run(
         folder, "lm", {std::string("data.carry=") + carry, "data.max_length=64", "model.dropout=0", "train.lr=0"});
@@ -95,7 +95,7 @@ TEST(LanguageJob, ACarriedStateMatters) {
 
 TEST(LanguageJob, RefusesWhatDoesNotGoTogether) {
   const TemporaryDirectory folder;
-  write_bytes(folder.file("text.txt"), random_text(600));
+  write_bytes(folder.file("text.txt"), random_text(3000));
   const auto refusal = [&](const std::string& task, const std::vector<std::string>& assignments) {
     return message_of<UserError>([&] {
       const RunConfig config = small_language_run(folder, task, assignments);
@@ -111,7 +111,7 @@ TEST(LanguageJob, RefusesWhatDoesNotGoTogether) {
 
 TEST(RunTokenizer, AnotherOneIsRefused) {
   const TemporaryDirectory folder;
-  write_bytes(folder.file("text.txt"), random_text(600));
+  write_bytes(folder.file("text.txt"), random_text(3000));
   const std::string run = folder.file("run");
   RunConfig config = small_language_run(folder, "lm", {"data.tokenizer=words", "train.steps=2"});
   Watched watched;
