@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "data/lm_batches.h"
+#include "data/tokenized_text.h"
 #include "train/initial_weights.h"
 
 namespace cosformer::train {
@@ -30,10 +31,24 @@ data::TokenizerPointer learned_from(const data::Dataset& texts, const data::Lear
 }
 
 Seq2SeqData in_tokens(const data::TaskData& text, const data::TokenizerPointer& tokenizer, std::int64_t most) {
-  Seq2SeqData result{tokenized(text, *tokenizer, most), tokenizer};
-  result.task.max_length = 1;
-  for (const data::DatasetPointer& part : {result.task.train, result.task.valid, result.task.test}) {
-    result.task.max_length = std::max(result.task.max_length, part->info().max_length);
+  Seq2SeqData result{text, tokenizer};
+  data::TaskData& task = result.task;
+  task.max_length = 1;
+  std::size_t cut = 0;
+  for (data::DatasetPointer* part : {&task.train, &task.valid, &task.test}) {
+    const data::DatasetPointer longer = data::tokenize_dataset(*part, *tokenizer, most + 1);  // shows what is cut
+    for (std::size_t i = 0; i < longer->size(); ++i) {
+      const data::Lengths lengths = longer->lengths(i);
+      cut += (lengths.first > most ? 1 : 0) + (lengths.second > most ? 1 : 0);
+    }
+    *part = data::shorten(longer, most);
+    task.max_length = std::max(task.max_length, (*part)->info().max_length);
+  }
+  task.notes.push_back("texts are read as " + tokenizer->kind_name() + " of " +
+                       std::to_string(tokenizer->vocabulary()) + " tokens");
+  if (cut > 0) {
+    task.notes.push_back(std::to_string(cut) + " texts are longer than " + std::to_string(most) +
+                         " tokens (data.max_length) and were cut");
   }
   return result;
 }

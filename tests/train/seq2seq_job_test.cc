@@ -111,6 +111,19 @@ TEST(Seq2SeqData, TokenizersAreLearnedFromBothColumnsAndKept) {
             std::string::npos);
 }
 
+TEST(Seq2SeqData, LongTextsAreCutAndCounted) {
+  const TemporaryDirectory folder;
+  std::string table = "source\ttarget\n";
+  for (int row = 0; row < 10; ++row) table += "abc\tabcd\n";
+  write_bytes(folder.file("pairs.tsv"), table + "abcde\tabcdef\n");
+  const Seq2SeqData cut = open_seq2seq_data(small_seq2seq_run(folder, {"data.max_length=4"}), "no such run", {});
+  EXPECT_EQ(cut.task.max_length, 4);
+  EXPECT_EQ(cut.task.notes.back(), "2 texts are longer than 4 tokens (data.max_length) and were cut");
+  const Seq2SeqData whole = open_seq2seq_data(small_seq2seq_run(folder, {}), "no such run", {});
+  EXPECT_EQ(whole.task.max_length, 6);
+  EXPECT_EQ(whole.task.notes.back(), "texts are read as bytes of 258 tokens");
+}
+
 TEST(Seq2SeqJob, RefusesWhatDoesNotGoTogether) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(60, 6));
