@@ -109,6 +109,10 @@ class TaskPlanner {
 
   void build(PlannedCell& cell) {
     train::device_of(cell.config.train);
+    if (train::is_language(cell.config) || train::is_text_to_text(cell.config)) {
+      throw UserError("the task '" + cell.config.data.task +
+                      "' has no classes, by which models are compared here; cosformer eval RUN RUN compares such runs");
+    }
     if (!data_) data_ = data::open_task(cell.config.data, progress_line(task_.name, "examples"));
     models::ModelConfig model = cell.config.model;
     model.input = train::input_of(*data_);

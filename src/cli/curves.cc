@@ -27,7 +27,8 @@ struct Judged {
 };
 constexpr Judged kJudged[] = {{"valid_accuracy", "accuracy, %", 100},
                               {"valid_bits_per_byte", "bits per byte", 1},
-                              {"valid_masked_accuracy", "masked tokens found, %", 100}};
+                              {"valid_masked_accuracy", "masked tokens found, %", 100},
+                              {"valid_token_accuracy", "tokens found, %", 100}};
 
 Curves read_curves(const std::string& path) {
   Curves curves;
@@ -62,8 +63,8 @@ std::string script(const Curves& curves, const std::string& name, const std::str
   text +=
       "plot $loss with lines lw 1.5 lc rgb '#4878a8' title 'training', "
       "$valid_loss with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
-  text += "set ylabel " + gnuplot_quoted(curves.metric) + "\nset key " + (curves.metric == "bits per byte" ? "top" : "bottom") +
-          " right\n";
+  text += "set ylabel " + gnuplot_quoted(curves.metric) + "\nset key " +
+          (curves.metric == "bits per byte" ? "top" : "bottom") + " right\n";
   text += "plot $valid_metric with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
   return text + "unset multiplot\nunset output\n";
 }

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/eval_language.h"
+#include "cli/eval_seq2seq.h"
 #include "cli/progress_line.h"
 #include "cli/run_report.h"
 #include "data/floor.h"
@@ -23,7 +24,7 @@ namespace {
 struct Options {
   std::vector<std::string> runs;
   std::string part = "test", data_path, device = "auto";
-  long long batch_size = 0, carry = 0, context = 0;
+  long long batch_size = 0, carry = 0, context = 0, write = 1000;
   bool json = false;
 };
 
@@ -76,6 +77,10 @@ void run_eval(const Options& o) {
     return;
   }
   if (o.carry > 0 || o.context > 0) throw UserError("--carry and --context are for language models");
+  if (train::is_text_to_text(first)) {
+    eval_seq2seq({o.runs, o.part, o.data_path, o.device, o.batch_size, o.write, o.json});
+    return;
+  }
   const bool tokenizes = std::any_of(o.runs.begin(), o.runs.end(), [](const std::string& folder) {
     return !train::read_run(folder).train.init.empty();
   });
@@ -115,12 +120,17 @@ void add_eval(CLI::App& app) {
   app.add_option("--context", o->context,
                  "language models that carry no state: tokens of each window that are only read, not predicted")
       ->check(CLI::Range(1LL, 1LL << 30));
+  app.add_option("--write", o->write, "text to text: answers that are written and compared, at most; 0: none")
+      ->check(CLI::Range(0LL, 1LL << 40))
+      ->capture_default_str();
   app.add_flag("--json", o->json, "for machines");
   app.footer(
       "Uses the run's best weights. The floors are what trivial rules reach on the same examples. Of language models "
       "it\n"
       "tells loss, perplexity per token and per word, bits per byte, and how they fall with what was read before; the\n"
-      "plot of that is RUN/context.svg.");
+      "plot of that is RUN/context.svg. Of text to text it tells loss, perplexity and accuracy of the target's "
+      "tokens,\n"
+      "and the share of answers that are the target exactly.");
   app.callback([o] { run_eval(*o); });
 }
 

@@ -1,4 +1,4 @@
-// `cosformer predict`: labels with probabilities for the user's inputs.
+// `cosformer predict`: labels with probabilities for the user's inputs, or answers to them.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/dataset_info.h"
+#include "cli/predict_seq2seq.h"
 #include "cli/progress_line.h"
 #include "cli/terminal_image.h"
 #include "data/prediction_input.h"
@@ -22,7 +23,7 @@ namespace cosformer::cli {
 namespace {
 
 struct Options {
-  std::string run, input, format = "auto", output = "tsv", device = "auto";
+  std::string run, input, format = "auto", output, device = "auto";
   long long top = 1, first = 0;
   bool skip_bad_rows = false, draw = false;
 };
@@ -55,8 +56,15 @@ void print_json(const std::string& name, const std::vector<std::size_t>& order, 
   std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-void run_predict(const Options& o) {
+void run_predict(const Options& given) {
+  Options o = given;
   train::RunConfig config = train::read_run(o.run);
+  if (train::is_text_to_text(config)) {
+    predict_seq2seq({o.run, o.input, o.format, o.output, o.device, o.first, o.skip_bad_rows});
+    return;
+  }
+  if (o.output.empty()) o.output = "tsv";
+  if (o.output == "text") throw UserError("--output text is of text-to-text runs; this one gives labels: tsv or jsonl");
   const std::shared_ptr<models::Classifier> model = train::load_trained(o.run);
   const models::InputConfig& trained = model->config().input;
   config.train.device = o.device;
@@ -110,7 +118,9 @@ void add_predict(CLI::App& app) {
   app.add_option("RUN", o->run, "folder of a run")->required();
   app.add_option("--input", o->input, "a file (or folder of images), or - for standard input")->required();
   app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
-  app.add_option("--output", o->output, "tsv or jsonl")->check(CLI::IsMember({"tsv", "jsonl"}))->capture_default_str();
+  app.add_option("--output", o->output,
+                 "tsv or jsonl; of text-to-text runs also text, one answer a line. By default tsv, and text of those")
+      ->check(CLI::IsMember({"tsv", "jsonl", "text"}));
   app.add_option("--top", o->top, "how many labels of each input, in TSV")
       ->check(CLI::Range(1LL, 1000000LL))
       ->capture_default_str();
@@ -123,7 +133,9 @@ void add_predict(CLI::App& app) {
   app.footer(
       "Reads what the run's task reads: texts one a line (or TSV, CSV, JSONL with the columns of the training data),\n"
       "ListOps expressions one a line, PNG files or folders, IDX files, CIFAR binaries, CSV rows. Labels that come\n"
-      "along are compared.\n\n"
+      "along are compared. A text-to-text run answers each text with the likeliest tokens; in lines and TSV a newline "
+      "of\n"
+      "an answer is written \\n, a tab \\t, a backslash \\\\.\n\n"
       "examples:\n"
       "  echo '[MAX 2 9 [MIN 4 7 ] 0 ]' | cosformer predict runs/listops-cosformer-0 --input -\n"
       "  cosformer predict runs/mine --input new.tsv --output jsonl");

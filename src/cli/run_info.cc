@@ -29,6 +29,10 @@ ordered_json gather(const std::string& folder) {
     std::shared_ptr<torch::nn::Module> model;
     if (train::is_language(config)) {
       model = train::load_trained_language_model(folder);
+    } else if (train::is_text_to_text(config)) {
+      const auto trained = train::load_trained_encoder_decoder(folder);
+      info["attention"] = models::label_of(trained->config());
+      model = trained;
     } else {
       model = train::load_trained(folder);
     }

@@ -10,6 +10,7 @@
 #include "cli/run_report.h"
 #include "cli/train_language.h"
 #include "cli/train_run.h"
+#include "cli/train_seq2seq.h"
 #include "nn/attention_config.h"
 #include "train/classification_job.h"
 #include "train/initial_weights.h"
@@ -121,6 +122,8 @@ void run_training(const Options& o) {
   const train::TrainRequest request = request_from(o);
   if (train::is_language(request.config)) {
     train_language(request);
+  } else if (train::is_text_to_text(request.config)) {
+    train_seq2seq(request);
   } else {
     train_classifier(request);
   }
@@ -133,7 +136,8 @@ void add_train(CLI::App& app) {
   app.add_option("--task", o->task,
                  "what to learn: listops, text, retrieval, image, pathfinder, fashion_mnist, or "
                  "your own files: text_files, text_pairs, idx_images, png_images, token_sequences, "
-                 "value_sequences; or lm, mlm: a language model, autoregressive or masked, of text");
+                 "value_sequences; or lm, mlm: a language model, autoregressive or masked, of text; or text_to_text: "
+                 "an encoder-decoder that answers one text with another");
   app.add_option("--data", o->data_path, "file or folder of the data");
   app.add_option("--attention", o->attention, "the mechanism: " + attention_list() + "; docs/attention");
   app.add_option("--config", o->configs,
@@ -156,7 +160,9 @@ void add_train(CLI::App& app) {
       "  cosformer train --task fashion_mnist --attention cosformer\n"
       "  cosformer train --config configs/lra/listops-fast.toml --data data/listops\n"
       "  cosformer train --task text_files --data reviews.tsv --set data.text_column=review --set train.epochs=3\n"
-      "  cosformer train --config configs/lm/byte.toml --data book.txt");
+      "  cosformer train --config configs/lm/byte.toml --data book.txt\n"
+      "  cosformer train --task text_to_text --data pairs.tsv --set data.source_column=en "
+      "--set data.target_column=de");
   app.callback([o] { run_training(*o); });
 }
 

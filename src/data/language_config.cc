@@ -6,9 +6,9 @@ namespace cosformer::data {
 
 void add_settings(Settings& s, LanguageDataConfig& c) {
   s.add("data.tokenizer", c.tokenizer,
-        "lm, mlm: bytes; words or sentencepiece, learned from the training text; or a tokenizer's file");
+        "lm, mlm, text_to_text: bytes; words or sentencepiece, learned from the training text; or a tokenizer's file");
   s.add("data.tokenizer_vocabulary", c.tokenizer_vocabulary,
-        "lm, mlm: tokens of a tokenizer that is learned; 0: all words, 8000 pieces", 0, 100'000'000);
+        "lm, mlm, text_to_text: tokens of a tokenizer that is learned; 0: all words, 8000 pieces", 0, 100'000'000);
   s.add("data.documents", c.documents, "lm, mlm: where a document of a text file ends; stream: nowhere",
         {"files", "blank_lines", "lines", "stream"});
   s.add("data.text_field", c.text_field, "lm, mlm: the key of the text in JSONL rows");

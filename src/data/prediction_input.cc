@@ -112,6 +112,7 @@ PredictionInput read_text(const Request& request) {
   if (request.info.pairs && options.second_text_column.empty()) {
     options.second_text_column = config.second_text_column.empty() ? "second_text" : config.second_text_column;
   }
+  if (request.config.task == "text_to_text") options.second_text_column.clear();  // what a target would say is asked
   if (format == "tsv" && is_published_layout(request, options.text_column)) {
     const ImdbOptions published = {options.max_length, request.rows()};
     return named_by_line(request.info.pairs ? load_aan(request.path, published)

@@ -2,6 +2,7 @@
 //
 //   text_files, text       one text a line, or TSV, CSV or JSONL with the text's column
 //   text_pairs, retrieval  two texts a line with a tab between them, or TSV, CSV or JSONL with both columns
+//   text_to_text           one source a line, or TSV, CSV or JSONL with the source's column
 //   (text and retrieval also as they are published: TSV without a header)
 //   listops                one expression a line, with or without parentheses; its value is its label
 //   images                 a PNG file, a folder of them, an IDX file, a CIFAR binary; from standard input one PNG

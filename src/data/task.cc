@@ -136,8 +136,9 @@ TaskData open_task(const DataConfig& config, const Progress& progress) {
   data.valid_is_test = parts.valid_is_test;
   data.description = config.task + ": " + parts.source + "; " + std::to_string(data.train->size()) + " training, " +
                      std::to_string(data.valid->size()) + " validation, " + std::to_string(data.test->size()) +
-                     " test examples; " + std::to_string(info.classes.size()) + " classes; length up to " +
-                     std::to_string(data.max_length);
+                     " test examples; " +
+                     (info.classes.empty() ? "" : std::to_string(info.classes.size()) + " classes; ") +
+                     "length up to " + std::to_string(data.max_length);
   return data;
 }
 

@@ -19,7 +19,7 @@ namespace cosformer::data {
 
 struct DataConfig {
   // listops, text, retrieval, image, pathfinder (Long Range Arena), fashion_mnist; the user's own: text_files,
-  // text_pairs, idx_images, png_images, token_sequences, value_sequences.
+  // text_pairs, text_to_text, idx_images, png_images, token_sequences, value_sequences.
   std::string task = "fashion_mnist";
   std::string
       path;  // a task's folder; of own data the training file or folder. Empty: where the task's data usually is
@@ -28,14 +28,15 @@ struct DataConfig {
   std::string format = "auto";                                   // of tables: auto (by name), tsv, csv, jsonl
   std::string header = "auto";                                   // of tables: auto, yes, no
   std::string text_column = "text";
-  std::string second_text_column;        // empty: "second_text" for text_pairs
-  std::string label_column;              // empty: "label"; of sequences the first column
-  std::string reading = "auto";          // auto, tokens, values
-  std::int64_t max_length = 0;           // longer sequences are cut; 0: the task's own
-  std::int64_t vocabulary = 0;           // token_sequences; 0: as the training part needs
-  double valid_fraction = 0.1;           // of what is there for training
-  double test_fraction = 0.1;            // own data without a test part
-  std::int64_t split_seed = 0;           // which examples are held out
+  std::string second_text_column;                                  // empty: "second_text" for text_pairs
+  std::string source_column = "source", target_column = "target";  // text_to_text
+  std::string label_column;                                        // empty: "label"; of sequences the first column
+  std::string reading = "auto";                                    // auto, tokens, values
+  std::int64_t max_length = 0;                                     // longer sequences are cut; 0: the task's own
+  std::int64_t vocabulary = 0;                                     // token_sequences; 0: as the training part needs
+  double valid_fraction = 0.1;                                     // of what is there for training
+  double test_fraction = 0.1;                                      // own data without a test part
+  std::int64_t split_seed = 0;                                     // which examples are held out
   bool lra_quirks = false;               // text: the test part is the validation part as well, as in LRA's code
   std::string retrieval_source = "aan";  // aan, same_article
   std::int64_t passage_least = 0;        // same_article: bytes of the shortest passage; 0: a quarter of the longest

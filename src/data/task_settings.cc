@@ -45,6 +45,10 @@ const std::vector<TaskKind>& task_kinds() {
        "data.path=FILE of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column, "
        "data.second_text_column and data.label_column; data.valid_path and data.test_path likewise",
        open_text_files},
+      {"text_to_text", nullptr, 4096,
+       "data.path=FILE of .tsv, .csv or .jsonl (gzip or not), its columns named by data.source_column and "
+       "data.target_column; data.valid_path and data.test_path likewise",
+       open_text_files},
       {"idx_images", nullptr, 0,
        "data.path=FILE of images in IDX form (gzip or not) and data.labels_path=FILE of labels, or a folder with the "
        "names of MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with or without .gz",
@@ -137,6 +141,11 @@ TextOptions text_options(const DataConfig& config) {
     options.second_text_column = config.second_text_column.empty() ? "second_text" : config.second_text_column;
   }
   options.label_column = config.label_column.empty() ? "label" : config.label_column;
+  if (config.task == "text_to_text") {
+    options.text_column = config.source_column;
+    options.second_text_column = config.target_column;
+    options.label_column.clear();
+  }
   options.header = header_of(config);
   options.max_length = static_cast<std::size_t>(effective_max_length(config));
   options.rows.skip_bad_rows = config.skip_bad_rows;
@@ -164,6 +173,8 @@ void add_settings(Settings& settings, DataConfig& config) {
   settings.add("data.text_column", config.text_column, "name, number from 1 or JSON key of the text");
   settings.add("data.second_text_column", config.second_text_column,
                "text_pairs: of the second text; empty: second_text");
+  settings.add("data.source_column", config.source_column, "text_to_text: of the text that is read");
+  settings.add("data.target_column", config.target_column, "text_to_text: of the text that is to be written");
   settings.add("data.label_column", config.label_column, "of the label; empty: label, and of sequences column 1");
   settings.add("data.reading", config.reading, "how pixels are read: as values, or as tokens of an alphabet of 256",
                {"auto", "tokens", "values"});

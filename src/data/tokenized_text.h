@@ -1,4 +1,4 @@
-// Classification of text in a language model's tokens, for fine-tuning.
+// Texts of a task in a language model's tokens: for fine-tuning, and for text to text.
 #pragma once
 
 #include <cstdint>

@@ -16,11 +16,10 @@ std::function<void(std::size_t)> begin(const LearningOptions& options, const std
   return [](std::size_t) {};
 }
 
-TokenizerPointer learn_words(const std::vector<std::string>& inputs, const CorpusOptions& corpus,
-                             const LearningOptions& options, std::uint64_t total) {
+TokenizerPointer learn_words(const ReadTexts& read, std::uint64_t total, const LearningOptions& options) {
   WordCounter counter;
   const auto done = begin(options, "counting words", total);
-  read_texts(inputs, corpus, [&](std::string_view text) {
+  read([&](std::string_view text) {
     counter.add(text);
     done(text.size());
     return true;
@@ -28,10 +27,9 @@ TokenizerPointer learn_words(const std::vector<std::string>& inputs, const Corpu
   return counter.vocabulary(static_cast<std::size_t>(options.vocabulary), options.least_count);
 }
 
-// The library asks for one text after the other, read_texts gives one after the other: the texts that are learned from
+// The library asks for one text after the other, the reader gives one after the other: the texts that are learned from
 // (not more than a sample) lie in memory in between.
-TokenizerPointer learn_pieces(const std::vector<std::string>& inputs, const CorpusOptions& corpus,
-                              const LearningOptions& options, std::uint64_t total) {
+TokenizerPointer learn_pieces(const ReadTexts& read, std::uint64_t total, const LearningOptions& options) {
   SentencePieceOptions pieces;
   pieces.model = options.pieces;
   pieces.threads = options.threads;
@@ -40,7 +38,7 @@ TokenizerPointer learn_pieces(const std::vector<std::string>& inputs, const Corp
   std::vector<std::string> texts;
   const auto done = begin(options, "reading", total);
   double wanted = 0;
-  read_texts(inputs, corpus, [&](std::string_view text) {
+  read([&](std::string_view text) {
     done(text.size());
     wanted += share;
     if (wanted < 1) return true;
@@ -64,13 +62,18 @@ TokenizerPointer learn_pieces(const std::vector<std::string>& inputs, const Corp
 
 }  // namespace
 
+TokenizerPointer learn_tokenizer(const ReadTexts& read, std::uint64_t bytes, const LearningOptions& options) {
+  if (options.kind == "words") return learn_words(read, bytes, options);
+  if (options.kind == "sentencepiece") return learn_pieces(read, bytes, options);
+  throw UserError("a tokenizer of the kind '" + options.kind + "' cannot be learned; expected words or sentencepiece");
+}
+
 TokenizerPointer learn_tokenizer(const std::vector<std::string>& inputs, const CorpusOptions& corpus,
                                  const LearningOptions& options) {
   std::uint64_t total = 0;
   for (const std::string& file : corpus_files(inputs)) total += file_stamp(file).size;
-  if (options.kind == "words") return learn_words(inputs, corpus, options, total);
-  if (options.kind == "sentencepiece") return learn_pieces(inputs, corpus, options, total);
-  throw UserError("a tokenizer of the kind '" + options.kind + "' cannot be learned; expected words or sentencepiece");
+  return learn_tokenizer([&](const std::function<bool(std::string_view)>& use) { read_texts(inputs, corpus, use); },
+                         total, options);
 }
 
 }  // namespace cosformer::data

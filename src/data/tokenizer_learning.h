@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/corpus.h"
@@ -24,6 +25,12 @@ struct LearningOptions {
   std::function<std::function<void(std::size_t)>(const std::string& what, std::uint64_t bytes)> progress;
   std::function<void(const std::string& note)> say;  // what may take long; may be empty
 };
+
+// Calls what it is given with one text after the other, until that says false.
+using ReadTexts = std::function<void(const std::function<bool(std::string_view text)>& use)>;
+
+// Learns from texts of `bytes` bytes together. Throws UserError for another kind.
+TokenizerPointer learn_tokenizer(const ReadTexts& read, std::uint64_t bytes, const LearningOptions& options);
 
 // Learns from files and folders as read_texts reads them with `corpus`. Throws UserError for another kind.
 TokenizerPointer learn_tokenizer(const std::vector<std::string>& files_and_folders, const CorpusOptions& corpus,

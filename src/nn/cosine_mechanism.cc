@@ -76,12 +76,23 @@ at::Tensor CosineMechanism::learned_theta() const {
   return theta.defined() ? angle * theta : angle * paper;
 }
 
+at::Tensor CosineMechanism::head_angles() const {
+  if (config_.theta_learned) return learned_theta().to(at::kDouble);
+  if (theta.defined()) return theta.to(at::kDouble);
+  return at::full({shape_.heads}, std::numbers::pi / (2 * config_.horizon), at::kDouble);
+}
+
 // cos(a − b) = cos a cos b + sin a sin b, written out, because the operator does not differentiate its angles.
-at::Tensor CosineMechanism::turned_features(const at::Tensor& x, const at::Tensor& positions) const {
-  const at::Tensor angles =
-      (positions.to(at::kDouble).unsqueeze(-1) * learned_theta().to(at::kDouble)).unsqueeze(-1);  // [(B,) T, H, 1]
+at::Tensor CosineMechanism::full_features(const at::Tensor& x, const at::Tensor& positions) const {
   const at::Tensor y = mapped(config_.feature_map, at_least_float(x));
-  return at::cat({y * angles.cos().to(y.scalar_type()), y * angles.sin().to(y.scalar_type())}, -1).to(x.scalar_type());
+  if (!config_.reweight) return y;
+  const at::Tensor angles =
+      (positions.to(at::kDouble).unsqueeze(-1) * head_angles().to(x.device())).unsqueeze(-1);  // [(B,) T, H, 1]
+  return at::cat({y * angles.cos().to(y.scalar_type()), y * angles.sin().to(y.scalar_type())}, -1);
+}
+
+at::Tensor CosineMechanism::turned_features(const at::Tensor& x, const at::Tensor& positions) const {
+  return full_features(x, positions).to(x.scalar_type());
 }
 
 AttentionOptions CosineMechanism::options() const {
@@ -115,8 +126,10 @@ at::Tensor CosineMechanism::forward(const at::Tensor& q, const at::Tensor& k, co
   AttentionOptions o = options();
   o.key_mask = key_mask;
   if (!config_.theta_learned) return attention(q, k, v, o);
-  const at::Tensor places = at::arange(q.size(1), q.options().dtype(at::kLong));
-  return attention(turned_features(q, places), turned_features(k, places), v, o);
+  const auto features = [&](const at::Tensor& x) {
+    return turned_features(x, at::arange(x.size(1), x.options().dtype(at::kLong)));
+  };
+  return attention(features(q), features(k), v, o);
 }
 
 at::Tensor CosineMechanism::forward_packed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -145,6 +158,32 @@ at::Tensor CosineMechanism::forward_stream(const at::Tensor& q, const at::Tensor
   const at::Tensor out = attention_with_state(features(q), features(k), v, carried, stream_options());
   state.tensors = {carried.kv, carried.z};
   return out;
+}
+
+at::Tensor CosineMechanism::forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                          const at::Tensor& key_mask) {
+  if (config_.decay) {
+    throw UserError("settings: attention.decay weighs by distance within a sequence, and cross-attention has two");
+  }
+  return forward(q, k, v, key_mask);
+}
+
+MechanismState CosineMechanism::cross_memory(const at::Tensor& k, const at::Tensor& v,
+                                             const at::Tensor& key_mask) const {
+  const FullPrecision full_precision;
+  at::Tensor features = full_features(k, at::arange(k.size(1), k.options().dtype(at::kLong)));
+  if (key_mask.defined()) features = features * key_mask.unsqueeze(-1).unsqueeze(-1);
+  return {{at::einsum("bthf,bthd->bhfd", {features, at_least_float(v)}), features.sum(1)}};
+}
+
+at::Tensor CosineMechanism::recall(const at::Tensor& q, const MechanismState& memory, const StreamClock& clock) {
+  const FullPrecision full_precision;
+  const at::Tensor features = full_features(q, clock.positions(q.size(1)));
+  at::Tensor out = at::einsum("bthf,bhfd->bthd", {features, memory.tensors.at(0)});
+  if (divides_) {
+    out = out / at::einsum("bthf,bhf->bth", {features, memory.tensors.at(1)}).clamp_min(config_.eps).unsqueeze(-1);
+  }
+  return out.to(q.scalar_type());
 }
 
 std::optional<std::int64_t> CosineMechanism::longest_stream() const {

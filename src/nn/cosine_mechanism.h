@@ -17,6 +17,11 @@ class CosineMechanism : public Mechanism {
   at::Tensor forward_stream(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, MechanismState& state,
                             const StreamClock& clock) override;
   std::optional<std::int64_t> longest_stream() const override;
+  at::Tensor forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const at::Tensor& key_mask) override;
+  // Sums over keys of features times values and of features: [B, H, F, D] and [B, H, F], whatever the number of keys.
+  MechanismState cross_memory(const at::Tensor& k, const at::Tensor& v, const at::Tensor& key_mask) const override;
+  at::Tensor recall(const at::Tensor& q, const MechanismState& memory, const StreamClock& clock) override;
 
   // ln γ of each head, ≤ 0; undefined without a decay.
   at::Tensor log_decay() const;
@@ -31,8 +36,12 @@ class CosineMechanism : public Mechanism {
   at::Tensor angle;
 
  private:
+  // The angle of each head, [H], whoever decides it; float64.
+  at::Tensor head_angles() const;
   // Where the operator's own angles do not serve: x as features that include theirs, at positions [T] or [B, T].
   at::Tensor turned_features(const at::Tensor& x, const at::Tensor& positions) const;
+  // The same, but in float32 at least, and without angles where nothing is re-weighted.
+  at::Tensor full_features(const at::Tensor& x, const at::Tensor& positions) const;
   AttentionOptions options() const;
   StreamOptions stream_options() const;
 

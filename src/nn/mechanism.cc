@@ -42,6 +42,20 @@ at::Tensor Mechanism::forward_stream(const at::Tensor&, const at::Tensor&, const
   throw cannot_stream();
 }
 
+at::Tensor Mechanism::forward_cross(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&) {
+  throw UserError(
+      "this attention cannot attend from one sequence to another; those that can: cosformer, cosformer_plus and linear "
+      "(but with feature_map=softmax), softmax, performer, rfa and one_vs_each");
+}
+
+MechanismState Mechanism::cross_memory(const at::Tensor& k, const at::Tensor& v, const at::Tensor& key_mask) const {
+  return {{k, v, key_mask}};
+}
+
+at::Tensor Mechanism::recall(const at::Tensor& q, const MechanismState& memory, const StreamClock&) {
+  return forward_cross(q, memory.tensors.at(0), memory.tensors.at(1), memory.tensors.at(2));
+}
+
 std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const AttentionShape& shape) {
   require_possible(config, shape.causal);
   const std::string& name = config.name;

@@ -52,6 +52,17 @@ class Mechanism : public torch::nn::Module {
 
   // The most tokens that a stream may have; nothing: any number.
   virtual std::optional<std::int64_t> longest_stream() const { return std::nullopt; }
+
+  // Cross-attention: queries of one sequence [B, Tq, H, D], keys and values of another [B, Tk, H, D], with its key_mask
+  // [B, Tk] or none. Positions of both count from 0; every query sees every key. Throws UserError where the mechanism
+  // cannot.
+  virtual at::Tensor forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                   const at::Tensor& key_mask);
+
+  // The same for the next queries of a text that is written: what is to be kept of the other sequence, and what the
+  // queries behind those of `clock` get from it. Here, for mechanisms that know no positions, keys and values are kept.
+  virtual MechanismState cross_memory(const at::Tensor& k, const at::Tensor& v, const at::Tensor& key_mask) const;
+  virtual at::Tensor recall(const at::Tensor& q, const MechanismState& memory, const StreamClock& clock);
 };
 
 // Throws UserError for what require_possible() refuses and for shapes that the mechanism cannot have.

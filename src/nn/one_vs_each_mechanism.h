@@ -15,6 +15,10 @@ class OneVsEachMechanism : public Mechanism {
   OneVsEachMechanism(const AttentionConfig& config, const AttentionShape& shape) : config_(config), shape_(shape) {}
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
+  at::Tensor forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const at::Tensor& key_mask) override {
+    return forward(q, k, v, key_mask);
+  }
 
  private:
   AttentionConfig config_;

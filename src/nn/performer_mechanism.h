@@ -11,6 +11,10 @@ class PerformerMechanism : public Mechanism {
   PerformerMechanism(const AttentionConfig& config, const AttentionShape& shape);
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
+  at::Tensor forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const at::Tensor& key_mask) override {
+    return forward(q, k, v, key_mask);
+  }
   // Sums over keys of features times values and of features, and the logarithm of what these are to be multiplied with.
   MechanismState empty_state(std::int64_t batch, const at::TensorOptions& like) const override;
   at::Tensor forward_stream(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, MechanismState& state,

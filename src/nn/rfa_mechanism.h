@@ -14,6 +14,10 @@ class RfaMechanism : public Mechanism {
   RfaMechanism(const AttentionConfig& config, const AttentionShape& shape);
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
+  at::Tensor forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const at::Tensor& key_mask) override {
+    return forward(q, k, v, key_mask);
+  }
   at::Tensor forward_with_input(const at::Tensor& x, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 const at::Tensor& key_mask) override;
 

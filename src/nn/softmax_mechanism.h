@@ -10,6 +10,10 @@ class SoftmaxMechanism : public Mechanism {
   SoftmaxMechanism(const AttentionConfig& config, const AttentionShape& shape) : config_(config), shape_(shape) {}
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
+  at::Tensor forward_cross(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const at::Tensor& key_mask) override {
+    return forward(q, k, v, key_mask);
+  }
   at::Tensor forward_packed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const Packing& packing) override;
   // Keys and values of all tokens so far, [B, H, room, D].

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/tokenizer_file.h"
+#include "models/encoder_decoder.h"
 #include "models/language_model_file.h"
 
 namespace cosformer::serve {
@@ -16,6 +17,11 @@ LanguageRun open_language_run(const std::string& folder) {
   if (!fs::exists(weights)) {
     throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train reach its " +
                     "first evaluation");
+  }
+  if (models::is_encoder_decoder(weights)) {
+    throw UserError("'" + folder +
+                    "' is a text-to-text model, which answers texts instead of continuing them; cosformer predict " +
+                    folder + " --input FILE asks it");
   }
   if (!models::is_language_model(weights)) {
     throw UserError("'" + folder +

@@ -63,6 +63,13 @@ data::TokenizerPointer tokenizer_of_run(const std::string& run, const std::strin
 }
 
 data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress) {
+  return tokenizer_for(config, run, progress, [&](const data::LearningOptions& options) {
+    return data::learn_tokenizer({config.data.path}, corpus_options(config, progress), options);
+  });
+}
+
+data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress,
+                                     const LearnTokenizer& learn) {
   const std::string& named = config.text.tokenizer;
   data::TokenizerPointer kept = tokenizer_of_run(run);
   if (kept) {
@@ -84,7 +91,7 @@ data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string&
       };
     };
   }
-  return data::learn_tokenizer({config.data.path}, corpus_options(config, progress), options);
+  return learn(options);
 }
 
 LanguageData open_language_data(const RunConfig& config, const data::TokenizerPointer& tokenizer,

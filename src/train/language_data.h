@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/corpus.h"
+#include "data/tokenizer_learning.h"
 #include "train/run_folder.h"
 
 namespace cosformer::train {
@@ -23,6 +24,10 @@ using TextProgress = std::function<data::Progress(const std::string& what)>;
 // The tokenizer that the settings name, learned where they ask for it; of a run that has one, that one. Throws
 // UserError when the run has another one than the settings name.
 data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress);
+// The same where `learn` knows the texts.
+using LearnTokenizer = std::function<data::TokenizerPointer(const data::LearningOptions& options)>;
+data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress,
+                                     const LearnTokenizer& learn);
 
 LanguageData open_language_data(const RunConfig& config, const data::TokenizerPointer& tokenizer,
                                 const TextProgress& progress);

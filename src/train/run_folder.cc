@@ -30,11 +30,16 @@ void add_settings(Settings& settings, RunConfig& config) {
   data::add_settings(settings, config.text);
   models::add_settings(settings, config.model, false);
   models::add_settings(settings, config.language);
+  models::add_settings(settings, config.seq2seq);
   add_settings(settings, config.train);
 }
 
 bool is_language(const RunConfig& config) {
   return data::is_language_task(config.data.task);
+}
+
+bool is_text_to_text(const RunConfig& config) {
+  return config.data.task == "text_to_text";
 }
 
 void apply_presets(RunConfig& config, const Settings& settings) {
@@ -47,8 +52,13 @@ void apply_presets(RunConfig& config, const Settings& settings) {
     if (!settings.was_set("data.valid_fraction")) config.data.valid_fraction = kHeldOutText;
     if (!settings.was_set("data.test_fraction")) config.data.test_fraction = kHeldOutText;
   }
+  if (is_text_to_text(config) && config.model.causal) {
+    throw UserError(
+        "settings: with text_to_text the encoder reads both ways and the decoder forward; leave model.causal out");
+  }
   if (config.train.init.empty()) {
     models::apply_preset(config.model, settings);
+    if (is_text_to_text(config)) models::apply_preset(config.seq2seq, config.model, settings);
   } else {
     take_encoder_settings(config, settings);
   }
@@ -135,14 +145,20 @@ std::string trained_weights_path(const std::string& folder) {
   return path;
 }
 
+// Throws UserError that says what the file holds instead and what asks it.
+void require_kind(const std::string& folder, const std::string& path, const std::string& wanted) {
+  const bool is_lm = models::is_language_model(path), is_pair = models::is_encoder_decoder(path);
+  const std::string found = is_lm ? "language model" : is_pair ? "text-to-text model" : "classifier";
+  if (found == wanted) return;
+  throw UserError("'" + folder + "' is a " + found + ", not a " + wanted + "; see cosformer eval and cosformer " +
+                  (is_lm ? "generate" : "predict"));
+}
+
 }  // namespace
 
 std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
   const std::string path = trained_weights_path(folder);
-  if (models::is_language_model(path)) {
-    throw UserError("'" + folder +
-                    "' is a language model, not a classifier; see cosformer eval and cosformer generate");
-  }
+  require_kind(folder, path, "classifier");
   const safetensors::Reader file(path);
   const auto found = file.metadata().find("cosformer.model");
   if (found == file.metadata().end()) {
@@ -156,10 +172,14 @@ std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
 
 std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder) {
   const std::string path = trained_weights_path(folder);
-  if (!models::is_language_model(path)) {
-    throw UserError("'" + folder + "' is a classifier, not a language model; see cosformer eval and cosformer predict");
-  }
+  require_kind(folder, path, "language model");
   return models::load_language_model(path);
+}
+
+std::shared_ptr<models::EncoderDecoder> load_trained_encoder_decoder(const std::string& folder) {
+  const std::string path = trained_weights_path(folder);
+  require_kind(folder, path, "text-to-text model");
+  return models::load_encoder_decoder(path);
 }
 
 }  // namespace cosformer::train

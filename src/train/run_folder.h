@@ -17,6 +17,7 @@
 #include "data/language_config.h"
 #include "data/task.h"
 #include "models/classifier.h"
+#include "models/encoder_decoder.h"
 #include "models/language_model.h"
 #include "train/train_config.h"
 
@@ -24,9 +25,10 @@ namespace cosformer::train {
 
 struct RunConfig {
   data::DataConfig data;
-  data::LanguageDataConfig text;  // with the task lm or mlm
+  data::LanguageDataConfig text;  // with the task lm or mlm; the tokenizer's also with text_to_text
   models::ModelConfig model;
   models::LanguageOptions language;  // likewise
+  models::DecoderOptions seq2seq;    // with the task text_to_text
   TrainConfig train;
 };
 
@@ -42,6 +44,8 @@ void require_possible(const RunConfig& config);
 
 // Whether the run is of a language model.
 bool is_language(const RunConfig& config);
+// Whether it is of an encoder-decoder.
+bool is_text_to_text(const RunConfig& config);
 
 std::string to_toml(const RunConfig& config);
 
@@ -67,9 +71,10 @@ std::string best_weights_path(const std::string& folder);
 // What the data make of the model's input.
 models::InputConfig input_of(const data::TaskData& task);
 
-// The trained model of a run: its best weights so far. Throws UserError when there are none yet, and for a run of the
-// other kind.
+// The trained model of a run: its best weights so far. Throws UserError when there are none yet, and for a run of
+// another kind.
 std::shared_ptr<models::Classifier> load_trained(const std::string& folder);
 std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder);
+std::shared_ptr<models::EncoderDecoder> load_trained_encoder_decoder(const std::string& folder);
 
 }  // namespace cosformer::train

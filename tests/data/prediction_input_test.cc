@@ -181,6 +181,23 @@ TEST_F(PredictionInputTest, Pairs) {
              "b.txt' line 2: it is 'alone'; expected two texts with a tab between them");
 }
 
+TEST_F(PredictionInputTest, SourcesOfTextToText) {
+  DatasetInfo info = text_info();
+  info.classes.clear();
+  const auto lines = read_prediction_input(file("a.txt", "one two\nthree\n"), task("text_to_text"), info);
+  EXPECT_EQ(texts_of(*lines.dataset), (Names{"one two", "three"}));
+  EXPECT_FALSE(lines.dataset->info().pairs);
+  // With or without what is to be written.
+  for (const char* rows : {"source\nx\n", "target\tsource\nyy\tx\n"}) {
+    const auto table = read_prediction_input(file("a.tsv", rows), task("text_to_text"), info);
+    EXPECT_EQ(texts_of(*table.dataset), (Names{"x"}));
+    EXPECT_FALSE(table.labelled);
+  }
+  EXPECT_HAS(
+      message_of<UserError>([&] { read_prediction_input(file("b.tsv", "other\nx\n"), task("text_to_text"), info); }),
+      "there is no column 'source'");
+}
+
 TEST_F(PredictionInputTest, ListOpsWithItsValue) {
   const auto input =
       read_prediction_input(file("a.txt", "[MAX 2 9 [MIN 4 7 ] 0 ]\n( ( ( [SM 8 ) 5 ) ] )\n[MED 1 2 3 ]\t7\n"),

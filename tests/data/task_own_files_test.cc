@@ -56,6 +56,23 @@ TEST_F(OwnTask, TextPairs) {
   EXPECT_EQ(text_of(data.test->get(0).second), "bb");
 }
 
+TEST_F(OwnTask, TextToText) {
+  std::string rows = "source\ttarget\n";
+  for (int i = 0; i < 20; ++i) rows += "ab\tba" + std::to_string(i) + "\n";
+  write("pairs.tsv", rows);
+  const TaskData data = open_task(config("text_to_text", "pairs.tsv"));
+  EXPECT_EQ(sizes_of(data), (Sizes{16, 2, 2}));
+  EXPECT_TRUE(data.train->info().pairs);
+  EXPECT_EQ(text_of(data.train->get(0).first), "ab");
+  EXPECT_EQ(text_of(data.train->get(0).second).substr(0, 2), "ba");
+  EXPECT_EQ(data.description.find("classes"), std::string::npos);
+  DataConfig other = config("text_to_text", "pairs.tsv");
+  other.target_column = "answer";
+  EXPECT_HAS(refusal(other), "there is no column 'answer'; expected 'source', 'target'");
+  write("bad.tsv", "source\ttarget\na\tb\nc\t\n");
+  EXPECT_HAS(refusal(config("text_to_text", "bad.tsv")), "bad.tsv' line 3: the text is empty");
+}
+
 TEST_F(OwnTask, IdxImages) {
   write("train-images-idx3-ubyte", idx_bytes({10, 2, 2}, std::string(40, 'x')));
   write("train-labels-idx1-ubyte", idx_bytes({10}, std::string("\0\1\2\0\1\2\0\1\2\0", 10)));

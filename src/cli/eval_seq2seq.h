@@ -1,0 +1,19 @@
+// `cosformer eval` of text-to-text models.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cosformer::cli {
+
+struct Seq2SeqEvalOptions {
+  std::vector<std::string> runs;
+  std::string part = "test", data_path, device = "auto";
+  long long batch_size = 0;  // 0: as in training
+  long long write = 1000;    // answers at most
+  bool json = false;
+};
+
+void eval_seq2seq(const Seq2SeqEvalOptions& options);
+
+}  // namespace cosformer::cli

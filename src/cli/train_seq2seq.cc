@@ -1,0 +1,41 @@
+#include "cli/train_seq2seq.h"
+
+#include <cstdio>
+
+#include "base/table.h"
+#include "cli/progress_line.h"
+#include "cli/train_run.h"
+#include "data/text_to_text_floor.h"
+#include "train/seq2seq_job.h"
+
+namespace cosformer::cli {
+namespace {
+
+std::string results_table(const train::TrainResult& result, const data::TaskData& task) {
+  Table table({"", "validation", "test"});
+  for (const data::Floor& floor : data::text_to_text_floors(*task.train, *task.test)) {
+    table.add({"floor of exact_match: " + floor.rule, "", significant(floor.accuracy, 5)});
+  }
+  for (const auto& [name, value] : result.valid.metrics) {
+    table.add({name, significant(value, 5), significant(result.test.at(name), 5)});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+void train_seq2seq(const train::TrainRequest& request) {
+  const auto progress = [](const std::string& what) { return progress_line(what, "B"); };
+  const train::Seq2SeqData data = train::open_seq2seq_data(request.config, request.run, progress);
+  train::Seq2SeqJob job(request.config, data);  // what cannot be built is refused before there is a folder
+  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
+  train::keep_tokenizer(request.run, *data.tokenizer);
+  RunLog log(request.run);
+  log.write(data.task.description);
+  for (const std::string& note : data.task.notes) log.write("note: " + note);
+  const train::TrainResult result = run_job(request, job, log);
+  std::printf("\n%s\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n",
+              results_table(result, data.task).c_str(), request.run.c_str(), request.run.c_str());
+}
+
+}  // namespace cosformer::cli

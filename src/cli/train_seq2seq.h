@@ -1,0 +1,10 @@
+// `cosformer train` for the task text_to_text.
+#pragma once
+
+#include "train/trainer.h"
+
+namespace cosformer::cli {
+
+void train_seq2seq(const train::TrainRequest& request);
+
+}  // namespace cosformer::cli

@@ -1,0 +1,46 @@
+// Training an encoder-decoder on pairs of texts: text to text.
+#pragma once
+
+#include <memory>
+
+#include "data/batch_stream.h"
+#include "train/job.h"
+#include "train/seq2seq_data.h"
+#include "train/seq2seq_evaluation.h"
+
+namespace cosformer::train {
+
+class Seq2SeqJob final : public Job {
+ public:
+  // Makes the model, its weights drawn by the run's seed. Throws UserError for what cannot be trained.
+  Seq2SeqJob(const RunConfig& config, Seq2SeqData data);
+
+  models::EncoderDecoder& model() { return *model_; }
+
+  torch::nn::Module& module() override { return *model_; }
+  std::string label() const override;
+  std::string model_config() const override;
+  std::map<std::string, std::string> metadata() const override;
+  bool is_always_the_same() const override;
+
+  void begin(data::StreamPosition position, bool few_shapes) override;
+  std::uint64_t batches_in_first_epoch() const override { return stream_->batches_in_first_epoch(); }
+  JobBatch next() override;
+  std::string name_places(const std::vector<std::uint64_t>& places) const override;
+  at::Tensor loss(const StepInputs& inputs) override;
+
+  Decision decision() const override { return {"loss", false}; }
+  bool has_part(Part) const override { return true; }
+  PartResult evaluate(Part part, const StopRequest& stop) override;
+  std::string describe(const PartResult& result) const override;
+  std::string describe_best(double value) const override;
+
+ private:
+  RunConfig config_;
+  Seq2SeqData data_;
+  at::Device device_;
+  std::shared_ptr<models::EncoderDecoder> model_;
+  std::unique_ptr<data::BatchStream> stream_;
+};
+
+}  // namespace cosformer::train
