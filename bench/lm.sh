@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One training of a language model (or of a classifier that begins as one), its folder kept small enough to be committed:
+# One training of a language model, or of a classifier that begins as one; what is kept of it is small enough to commit:
 #   bash bench/lm.sh PROGRAM NAME cosformer train's options...
 # leaves bench/results/lm/NAME/ with command.txt, config.toml, output.txt, metrics.jsonl, result.json and, of a language
 # model, eval.json.

@@ -8,7 +8,7 @@ run() {
   cmake --preset "$preset" > "build-$preset.log" 2>&1 || { cat "build-$preset.log"; exit 1; }
   rm -f "build-$preset.log"
   cmake --build --preset "$preset" --target "$target" -j "$(nproc)"
-  ctest --test-dir "build-$preset" --output-on-failure --no-tests=error -R "$filter"
+  ctest --test-dir "build-$preset" --output-on-failure --no-tests=error -j "$(nproc)" -R "$filter"
 }
 
 export COSFORMER_TEST_CASES=${COSFORMER_TEST_CASES:-25}

@@ -82,7 +82,7 @@ void run_eval(const Options& o) {
     return;
   }
   const bool tokenizes = std::any_of(o.runs.begin(), o.runs.end(), [](const std::string& folder) {
-    return !train::read_run(folder).train.init.empty();
+    return train::tokenizer_of_classifier(folder) != nullptr;
   });
   data::DataConfig data = tokenizes ? train::uncut(first.data) : first.data;
   if (!o.data_path.empty()) data.path = o.data_path;

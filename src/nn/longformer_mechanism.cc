@@ -44,7 +44,7 @@ LongformerMechanism::LongformerMechanism(const AttentionConfig& config, const At
 at::Tensor LongformerMechanism::attend_to_window(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                                  const at::Tensor& key_mask) const {
   const std::int64_t time = q.size(1), reach = config_.window / 2, global = std::min(config_.global, time);
-  const std::int64_t block = std::min(block_for(reach), time), near = blocks_in(reach, block);
+  const std::int64_t block = std::min(block_for(reach), time);
   BlockPattern pattern;
   pattern.query_block = pattern.key_block = block;
   pattern.key_blocks = with_leading_blocks(

@@ -2,29 +2,10 @@
 # Language models through the program: train, go on, evaluate, fine-tune, and what it says to wrong requests.
 set -uo pipefail
 program=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-export OMP_NUM_THREADS=1 XDG_CACHE_HOME=$folder/cache
-failures=0
+. "$(dirname "$0")/expect.sh"
+export XDG_CACHE_HOME=$folder/cache
 
-fail() {
-  echo "FAILED: $1"
-  sed 's/^/  | /' output.txt | tail -20
-  failures=$((failures + 1))
-}
-
-# expect CODE PATTERN COMMAND…: the exit code, and a line of the output that matches.
-expect() {
-  local code=$1 pattern=$2
-  shift 2
-  "$@" > output.txt 2>&1 < /dev/null
-  local got=$?
-  [ "$got" -eq "$code" ] || fail "$* exited with $got, not $code"
-  grep -qE -- "$pattern" output.txt || fail "$*: nothing matches '$pattern'"
-}
-
-for i in $(seq 1 300); do echo "the cat $((i % 7)) sat on the mat and dreamt of $((i % 5)) fish"; done > text.txt
+for i in $(seq 1 2000); do echo "the cat $((i % 7)) sat on the mat and dreamt of $((i % 5)) fish"; done > text.txt
 small=(--device cpu --set model.width=16 --set model.heads=2 --set model.layers=1 --set model.feed_forward=32
   --set model.dropout=0 --set train.lr=0.01 --set train.batch_size=4 --set data.window=32 --set train.eval_every=20)
 lm=("$program" train --task lm --data text.txt "${small[@]}")
@@ -36,7 +17,7 @@ done
 expect 0 'going on from step 40' "${lm[@]}" --steps 40 --out lm
 expect 0 'floor: single tokens' "$program" eval lm
 grep -q 'windows of 32 tokens, no state carried' output.txt || fail "eval does not say how it read"
-grep -qE '^8-15 ' output.txt || fail "eval has no table by context"
+grep -qE '^ *8-15 ' output.txt || fail "eval has no table by context"
 [ -s lm/context.svg ] || fail "no plot by context"
 expect 0 '"bits_per_byte"' "$program" eval lm --json
 python3 - <<'END' || fail "eval --json and result.json differ"
@@ -58,7 +39,7 @@ expect 0 'state carried over up to 64 tokens' "$program" eval carried --carry 64
 expect 2 'horizon' "$program" eval carried --carry 1024
 
 # Interrupted while it evaluates: at once, and the evaluation is made again.
-for i in $(seq 1 300); do cat text.txt; done > long.txt
+for i in $(seq 1 40); do cat text.txt; done > long.txt
 "${lm[@]}" --steps 20 --out long --set data.valid_path=long.txt > output.txt 2>&1 < /dev/null &
 process=$!
 for _ in $(seq 1 600); do
@@ -84,13 +65,31 @@ expect 0 'masked tokens found' "$program" eval mlm
   printf 'text\tlabel\n'
   for i in $(seq 1 60); do printf 'the cat %s\tcat\nthe fish %s\tfish\n' "$i" "$i"; done
 } > texts.tsv
-fine=("$program" train --task text_files --data texts.tsv --device cpu --set train.batch_size=8 --set train.lr=0.01
+classify=("$program" train --task text_files --device cpu --set train.batch_size=8 --set train.lr=0.01
   --set train.eval_every=20 --steps 80)
+fine=("${classify[@]}" --data texts.tsv)
 expect 0 'at most 32 of each' "${fine[@]}" --set train.init=mlm --set train.layer_decay=0.8 --out fine
 expect 0 'accuracy' "${fine[@]}" --set model.layers=1 --set model.width=16 --set model.heads=2 --out scratch
 expect 0 'floor' "$program" eval fine scratch
 printf 'the cat is here\n' > one.txt
 expect 0 '^1	cat' "$program" predict fine --input one.txt
+
+# A classifier from nothing in a tokenizer's tokens; cut by bytes, no text would reach the word that tells.
+{
+  printf 'text\tlabel\n'
+  for i in $(seq 1 60); do
+    printf 'somewhere underneath cat %s\tcat\nsomewhere underneath fish %s\tfish\n' "$i" "$i"
+  done
+} > long.tsv
+cut -f 1 long.tsv > words.txt
+expect 0 'wrote words.tokenizer' "$program" data tokenizer --kind words --input words.txt --out words.tokenizer
+words=("${classify[@]}" --data long.tsv --set model.layers=1 --set model.width=16 --set model.heads=2)
+expect 0 'at most 8 of each' "${words[@]}" --set data.tokenizer=words.tokenizer --set data.max_length=8 --out words
+expect 0 '"accuracy"' "$program" eval words --json
+grep -q '"accuracy": 1.0' output.txt || fail "what was learned in tokens is not found by eval"
+expect 2 'learned by language models alone' "${words[@]}" --set data.tokenizer=words --out other
+expect 2 'data.max_length' "${words[@]}" --set data.tokenizer=words.tokenizer --out other
+
 mv mlm gone
 expect 0 'going on from step 80' "$program" train --resume fine
 rm fine/tokenizer

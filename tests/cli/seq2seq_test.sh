@@ -2,7 +2,7 @@
 # Text to text through the program: train, go on, evaluate, answer, and what it says to wrong requests.
 set -uo pipefail
 program=$1
-source "$(dirname "$0")/expect.sh"
+. "$(dirname "$0")/expect.sh"
 export XDG_CACHE_HOME=$folder/cache
 
 python3 - <<'END'

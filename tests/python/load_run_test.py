@@ -22,9 +22,10 @@ PROMPT = "The state never grows, é."
 
 class LoadRun(unittest.TestCase):
     def test_logits_are_the_programs(self):
-        for attention in ("cosformer", "cosformer_plus", "linear"):
-            with self.subTest(attention), tempfile.TemporaryDirectory() as run:
-                subprocess.run([MAKE_RUN, run, attention, "128"], check=True)
+        for model in (["cosformer", "128"], ["cosformer_plus", "128"], ["linear", "128"],
+                      ["cosformer_plus", "128", "gated"]):
+            with self.subTest(model), tempfile.TemporaryDirectory() as run:
+                subprocess.run([MAKE_RUN, run, *model], check=True)
                 output = subprocess.run([PROGRAM, "generate", run, "--prompt", PROMPT, "--max-tokens", "0", "--json",
                                          "--logits", "--device", "cpu"], check=True, capture_output=True, text=True)
                 theirs = torch.tensor(json.loads(output.stdout)["logits"])

@@ -1,4 +1,5 @@
-// make_language_run FOLDER ATTENTION MAX_LENGTH: a run of a byte model with random weights, for tests of the program.
+// make_language_run FOLDER ATTENTION MAX_LENGTH [gated]: a run of a byte model with random weights, for tests of the
+// program; gated: with RMSNorm and a gated feed-forward part.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -10,11 +11,16 @@
 
 int main(int argc, char** argv) {
   using namespace cosformer;
-  if (argc != 4) return 2;
+  if (argc < 4 || argc > 5) return 2;
   try {
     const std::string folder = argv[1];
     std::filesystem::create_directories(folder);
-    const auto model = models::seeded_model(serve::byte_model_config(argv[2], std::atoll(argv[3])));
+    models::LanguageModelConfig config = serve::byte_model_config(argv[2], std::atoll(argv[3]));
+    if (argc == 5) {
+      config.model.norm = "rms";
+      config.model.activation = "gated";
+    }
+    const auto model = models::seeded_model(config);
     models::save_language_model(folder + "/best.safetensors", *model);
     data::save_tokenizer(folder + "/tokenizer", *data::byte_tokenizer());
   } catch (const std::exception& error) {
