@@ -96,17 +96,6 @@ std::string plot_of(const std::vector<Measured>& all) {
   return text + "set ylabel 'bytes of state'\n" + state + "\nunset multiplot\n";
 }
 
-Measured measure_or_explain(const LmDecodeCase& c) {
-  try {
-    return {c, measure_lm_decode(c)};
-  } catch (const c10::Error& error) {  // too little memory for one cell of the table leaves the others be
-    LmDecodeResult r;
-    r.skipped = error.what_without_backtrace();
-    r.skipped = r.skipped.substr(0, r.skipped.find('\n'));
-    return {c, r};
-  }
-}
-
 void bench_decode(Options& o) {
   const LmDecodeCase& m = o.model;
   if (m.device == "cuda" && !torch::cuda::is_available()) {
@@ -116,15 +105,16 @@ void bench_decode(Options& o) {
   if (o.threads == 0) o.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here
   at::set_num_threads(o.threads);
-  std::vector<LmDecodeCase> cases;
+  std::vector<std::vector<LmDecodeCase>> groups;  // of one attention and batch
   for (const std::string& name : parse_names("--attention", o.attention, {"cosformer", "cosformer_plus", "softmax"})) {
     for (const long long batch : parse_numbers("--batch", o.batches, 1, 4096)) {
+      groups.emplace_back();
       for (const long long context : parse_numbers("--contexts", o.contexts, 1, 1LL << 32)) {
         LmDecodeCase c = m;
         c.attention = name;
         c.batch = batch;
         c.context = context;
-        cases.push_back(c);
+        groups.back().push_back(c);
       }
     }
   }
@@ -140,11 +130,14 @@ void bench_decode(Options& o) {
   std::vector<Measured> all;
   std::string lines;
   {
-    Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
-    for (const LmDecodeCase& c : cases) {
-      progress.note(c.attention + " batch " + std::to_string(c.batch) + " context " + std::to_string(c.context));
-      all.push_back(measure_or_explain(c));
-      lines += to_json(all.back(), o.threads).dump() + '\n';
+    Progress progress("bench", static_cast<long long>(groups.size()), "models");
+    for (const std::vector<LmDecodeCase>& group : groups) {
+      progress.note(group.front().attention + " batch " + std::to_string(group.front().batch));
+      const std::vector<LmDecodeResult> results = measure_lm_decode(group);
+      for (std::size_t at = 0; at < group.size(); ++at) {
+        all.push_back({group[at], results[at]});
+        lines += to_json(all.back(), o.threads).dump() + '\n';
+      }
       progress.advance();
     }
   }
@@ -180,18 +173,18 @@ void add_bench_decode(CLI::App& app) {
   app.add_option("--threads", o->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  app.add_option("--seconds", m.seconds, "how long to repeat each measurement")
+  app.add_option("--seconds", m.seconds, "how long to measure each context")
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
-  app.add_option("--most-gigabytes", m.most_gigabytes, "skip caches that are larger")
+  app.add_option("--most-gigabytes", m.most_gigabytes, "of caches at once; what goes beyond it is skipped")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   app.add_option("--json", o->json, "also write one JSON object per line to this file");
   app.add_option("--plot", o->plot, "draw speed and state by context to this name with .svg and .png (needs gnuplot)");
   app.footer(
-      "A language model of random weights writes one token after another. Softmax attention has rotary positions and "
-      "a\n"
-      "cache of all keys and values; the others carry a state whose size does not depend on the context.");
+      "A language model of random weights writes one token after another; the contexts take turns of a few tokens.\n"
+      "Softmax attention has rotary positions and a cache of all keys and values; the others carry a state whose size\n"
+      "does not depend on the context.");
   app.callback([o] { bench_decode(*o); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 #include <torch/torch.h>
 
@@ -14,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr long long kMostNewTokens = 4096, kLeastNewTokens = 16, kWarmUp = 4;
+constexpr long long kTurn = 8, kNewTokens = kTurn + 1, kLeastMeasured = 16;
 constexpr std::int64_t kStretch = 2048;
 
 double seconds_since(Clock::time_point start) {
@@ -25,7 +26,7 @@ models::LanguageModelConfig config_of(const LmDecodeCase& c) {
   models::LanguageModelConfig config;
   models::ModelConfig& m = config.model;
   m.input.vocabulary = c.vocabulary;
-  m.input.max_length = c.context + kMostNewTokens;
+  m.input.max_length = c.context + kNewTokens;
   m.causal = true;
   m.attention = nn::preset_of(c.attention, true);
   m.layers = c.layers;
@@ -49,7 +50,7 @@ void fill(models::LmState& state, const LmDecodeCase& c, at::Device device) {
         continue;
       }
       std::vector<std::int64_t> shape = tensor.sizes().vec();
-      shape[2] = c.context + kMostNewTokens;  // room for what follows, so that nothing is copied in between
+      shape[2] = c.context + kNewTokens;  // room for what follows, so that nothing is copied in between
       tensor = at::empty(shape, tensor.options()).normal_();
     }
     if (c.attention == "softmax") m.length = c.context;
@@ -63,55 +64,117 @@ void wait_for(at::Device device) {
 // Of a cache of keys and values; nothing to speak of where the state does not grow.
 double expected_gigabytes(const LmDecodeCase& c) {
   if (c.attention != "softmax") return 0;
-  return 2.0 * sizeof(float) * static_cast<double>(c.layers * c.width * c.batch * (c.context + kMostNewTokens)) / 1e9;
+  return 2.0 * sizeof(float) * static_cast<double>(c.layers * c.width * c.batch * (c.context + kNewTokens)) / 1e9;
+}
+
+// One context: its state, and how long its new tokens took.
+class Decoding {
+ public:
+  Decoding(models::LanguageModel& model, const LmDecodeCase& c) : model_(model), device_(c.device) {
+    result.parameters = model.parameter_count();
+    context_ = model.empty_state(c.batch);
+    if (c.consume) {
+      consume(c);
+    } else {
+      fill(context_, c, device_);
+    }
+    token_ = at::randint(c.vocabulary, {c.batch, 1}, at::kLong).to(device_);
+    take_turn();
+    times_.clear();
+  }
+
+  // A few tokens after the context, always the same one.
+  void take_turn() {
+    models::LmState state = context_;
+    step(state);  // brings back what the others have driven out of the caches
+    for (long long at = 0; at < kTurn; ++at) {
+      const auto begin = Clock::now();
+      step(state);
+      times_.push_back(1e3 * seconds_since(begin));
+    }
+  }
+
+  bool has_enough() const { return static_cast<long long>(times_.size()) >= kLeastMeasured; }
+
+  LmDecodeResult finish() {
+    result.tokens = static_cast<long long>(times_.size());
+    result.token = timing_of(std::move(times_));
+    result.state_bytes = context_.bytes();
+    return result;
+  }
+
+  LmDecodeResult result;
+
+ private:
+  void step(models::LmState& state) {
+    token_ = model_.stream(token_, state).argmax(-1);
+    wait_for(device_);
+  }
+
+  void consume(const LmDecodeCase& c) {
+    const auto start = Clock::now();
+    for (std::int64_t read = 0; read < c.context; read += kStretch) {
+      const std::int64_t count = std::min<std::int64_t>(kStretch, c.context - read);
+      model_.stream_hidden(at::randint(c.vocabulary, {c.batch, count}, at::kLong).to(device_), context_);
+    }
+    wait_for(device_);
+    result.prompt_seconds = seconds_since(start);
+  }
+
+  models::LanguageModel& model_;
+  at::Device device_;
+  models::LmState context_;
+  at::Tensor token_;
+  std::vector<double> times_;
+};
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
 }
 
 }  // namespace
 
-LmDecodeResult measure_lm_decode(const LmDecodeCase& c) {
-  LmDecodeResult result;
-  if (const double needed = expected_gigabytes(c); needed > c.most_gigabytes) {
-    result.skipped = "its cache would take " + significant(needed, 3) + " GB, more than --most-gigabytes " +
-                     significant(c.most_gigabytes, 3);
-    return result;
-  }
+std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& cases) {
   at::NoGradGuard no_grad;
   torch::manual_seed(1);
-  const at::Device device(c.device);
-  models::LanguageModel model(config_of(c));
-  model.to(device);
+  const auto by_context = [](const LmDecodeCase& a, const LmDecodeCase& b) { return a.context < b.context; };
+  const LmDecodeCase& longest = *std::max_element(cases.begin(), cases.end(), by_context);
+  models::LanguageModel model(config_of(longest));
+  model.to(at::Device(longest.device));
   model.eval();
-  result.parameters = model.parameter_count();
-  models::LmState state = model.empty_state(c.batch);
-  if (c.consume) {
-    const auto start = Clock::now();
-    for (std::int64_t read = 0; read < c.context; read += kStretch) {
-      const std::int64_t count = std::min<std::int64_t>(kStretch, c.context - read);
-      model.stream_hidden(at::randint(c.vocabulary, {c.batch, count}, at::kLong).to(device), state);
+
+  std::vector<LmDecodeResult> results(cases.size());
+  std::vector<std::unique_ptr<Decoding>> decodings(cases.size());
+  double gigabytes = 0;
+  for (std::size_t at = 0; at < cases.size(); ++at) {
+    const double needed = expected_gigabytes(cases[at]);
+    if (gigabytes + needed > cases[at].most_gigabytes) {
+      results[at].skipped = "its cache would take " + significant(needed, 3) + " GB, more than --most-gigabytes " +
+                            significant(cases[at].most_gigabytes, 3) + " leave";
+      continue;
     }
-    wait_for(device);
-    result.prompt_seconds = seconds_since(start);
-  } else {
-    fill(state, c, device);
+    try {
+      decodings[at] = std::make_unique<Decoding>(model, cases[at]);
+      gigabytes += needed;
+    } catch (const c10::Error& error) {  // too little memory for one context leaves the others be
+      results[at].skipped = first_line(error.what_without_backtrace());
+    }
   }
-  at::Tensor token = at::randint(c.vocabulary, {c.batch, 1}, at::kLong).to(device);
-  const auto step = [&] {
-    token = model.stream(token, state).argmax(-1);
-    wait_for(device);
-  };
-  for (long long at = 0; at < kWarmUp; ++at) step();
-  std::vector<double> times;
   const auto start = Clock::now();
-  while (static_cast<long long>(times.size()) < kMostNewTokens - kWarmUp &&
-         (static_cast<long long>(times.size()) < kLeastNewTokens || seconds_since(start) < c.seconds)) {
-    const auto begin = Clock::now();
-    step();
-    times.push_back(1e3 * seconds_since(begin));
+  const double seconds = longest.seconds * static_cast<double>(cases.size());
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = false;
+    for (const auto& decoding : decodings) {
+      if (!decoding || (decoding->has_enough() && seconds_since(start) >= seconds)) continue;
+      decoding->take_turn();
+      goes_on = true;
+    }
   }
-  result.tokens = static_cast<long long>(times.size());
-  result.token = timing_of(std::move(times));
-  result.state_bytes = state.bytes();
-  return result;
+  for (std::size_t at = 0; at < cases.size(); ++at) {
+    if (decodings[at]) results[at] = decodings[at]->finish();
+  }
+  return results;
 }
 
 }  // namespace cosformer::cli

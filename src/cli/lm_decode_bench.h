@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/timing.h"
 
@@ -25,6 +26,8 @@ struct LmDecodeResult {
   std::string skipped;        // why there is no measurement
 };
 
-LmDecodeResult measure_lm_decode(const LmDecodeCase& c);
+// Cases that differ in their contexts alone. They take turns of a few tokens on one model, so that a machine whose
+// speed drifts is equally fast for all.
+std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& cases);
 
 }  // namespace cosformer::cli
