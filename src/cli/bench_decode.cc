@@ -91,8 +91,8 @@ std::string plot_of(const std::vector<Measured>& all) {
     state += comma + block + " using 1:3" + style;
   }
   text += "set multiplot layout 1,2\nset grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset logscale xy\n";
-  text += "set xlabel 'tokens behind'\nset format x '%.0s%c'\nset format y '%.0s%c'\nset key bottom left\n";
-  text += "set ylabel 'new tokens a second'\n" + speed + "\nset key top left\n";
+  text += "set xlabel 'tokens behind'\nset format x '%.0s%c'\nset format y '%.0s%c'\nset key below\n";
+  text += "set ylabel 'new tokens a second'\n" + speed + "\n";
   return text + "set ylabel 'bytes of state'\n" + state + "\nunset multiplot\n";
 }
 

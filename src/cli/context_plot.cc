@@ -1,6 +1,5 @@
 #include "cli/context_plot.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -12,11 +11,11 @@ namespace cosformer::cli {
 
 std::string draw_contexts(const std::string& run, const std::string& title,
                           const std::vector<train::ContextRange>& ranges) {
-  std::ostringstream points;  // in the middle of each range, on the scale of the axis
+  std::ostringstream points;  // in the middle of each range, on the scale of the axis, which has no place for 0
   for (const train::ContextRange& range : ranges) {
-    points << std::sqrt(static_cast<double>(std::max<std::int64_t>(range.first, 1)) *
-                        static_cast<double>(std::max<std::int64_t>(range.last, 1)))
-           << ' ' << range.nats / static_cast<double>(range.tokens) / std::log(2.0) << '\n';
+    if (range.first == 0) continue;
+    points << std::sqrt(static_cast<double>(range.first) * static_cast<double>(range.last)) << ' '
+           << range.nats / static_cast<double>(range.tokens) / std::log(2.0) << '\n';
   }
   const std::string path = (std::filesystem::path(run) / "context").string();
   try {
