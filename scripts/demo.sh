@@ -28,11 +28,15 @@ say "5. The same on longer sequences: time and memory of one attention, linear b
 "$cosformer" bench attention --lengths 1024,4096,16384 --causal no --impl chunked,softmax --seconds 0.3 \
   --most-seconds 20
 
+say "6. Writing: what the next token costs after more and more text, with a state and with softmax's growing cache"
+"$cosformer" bench decode --contexts 1024,8192,65536 --seconds 0.3
+
 say "Next"
 cat << TEXT
   $runs/cosformer/curves.svg                    the curves (also .png, TensorBoard files, metrics.jsonl)
   cosformer train --settings                    every setting; configs/lra/ has the Long Range Arena
   cosformer train --task text_files --data YOURS.tsv     your own texts, images, sequences
+  cosformer train --config configs/lm/byte.toml --data BOOK.txt   a language model; then: cosformer generate
   cosformer bench train --help                  steps/s and memory by length and mechanism
   cosformer compare --config configs/compare/quick.toml  every mechanism side by side, with a report
   README.md, docs/method.md                     use it from C++ and Python; why it is exact
