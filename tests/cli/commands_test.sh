@@ -2,31 +2,7 @@
 # The program from outside: exit codes, messages on the right stream, output that machines can read.
 set -uo pipefail
 cosformer=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-# expect CODE DESCRIPTION COMMAND…: runs it, leaves $work/out and $work/err
-expect() {
-  local code=$1 what=$2
-  shift 2
-  "$@" > "$work/out" 2> "$work/err"
-  local got=$?
-  if [ "$got" -ne "$code" ]; then
-    echo "FAILED: $what: exit code $got, expected $code"
-    cat "$work/err"
-    failures=$((failures + 1))
-  fi
-}
-
-# contains FILE TEXT
-contains() {
-  if ! grep -qF -- "$2" "$work/$1"; then
-    echo "FAILED: '$2' is not in std$1:"
-    head -20 "$work/$1"
-    failures=$((failures + 1))
-  fi
-}
+. "$(dirname "$0")/streams.sh"
 
 expect 2 "no command" "$cosformer"
 contains err "usage: cosformer COMMAND"
@@ -62,22 +38,19 @@ expect 0 "bench" "$cosformer" bench attention --lengths 64 --heads 2 --dims 16 -
   --impl chunked,quadratic,recurrent,softmax --dtypes float32,bfloat16 --decay both --threads 2 \
   --json "$work/bench.json"
 if [ "$(wc -l < "$work/bench.json")" -ne 56 ]; then
-  echo "FAILED: $(wc -l < "$work/bench.json") lines of JSON, expected 56"
-  failures=$((failures + 1))
+  fail "$(wc -l < "$work/bench.json") lines of JSON, expected 56"
 fi
 for field in bench impl pass device dtype causal batch heads length dim threads median_ms min_ms p90_ms tokens_per_s \
   peak_bytes max_error error_bound roof_fraction best_fraction; do
   if [ "$(grep -c "\"$field\":" "$work/bench.json")" -ne "$(wc -l < "$work/bench.json")" ]; then
-    echo "FAILED: '$field' is not on every line of the JSON file"
-    failures=$((failures + 1))
+    fail "'$field' is not on every line of the JSON file"
   fi
 done
 expect 0 "bench of decoding" "$cosformer" bench attention --pass decode --lengths 1,3 --batch 3 --heads 2 --dims 16 \
   --seconds 0.02 --rounds 2 --impl chunked --dtypes float32,bfloat16 --decay both --json "$work/decode.json"
 if [ "$(grep -c '"pass":"decode".*"roof_fraction":[0-9]' "$work/decode.json")" -ne 8 ]; then
-  echo "FAILED: expected 8 measurements of decoding, each with its fraction of a copy:"
+  fail "expected 8 measurements of decoding, each with its fraction of a copy:"
   cat "$work/decode.json"
-  failures=$((failures + 1))
 fi
 expect 2 "decoding without the causal order" "$cosformer" bench attention --pass decode --causal no --impl chunked
 contains err "decoding is causal"
@@ -100,8 +73,7 @@ contains out "faster than softmax by"
 for field in attention causal length parameters median_ms min_ms p90_ms steps_per_s inference_steps_per_s \
   tokens_per_s peak_bytes losses; do
   if [ "$(grep -c "\"$field\":" "$work/train.json")" -ne 16 ]; then
-    echo "FAILED: '$field' is not on each of 16 lines of the JSON file"
-    failures=$((failures + 1))
+    fail "'$field' is not on each of 16 lines of the JSON file"
   fi
 done
 expect 0 "bench train: what takes too long is skipped" "$cosformer" bench train --lengths 65536 --batch 64 \
@@ -113,9 +85,8 @@ if python3 -c "import torch" 2> "$work/no_torch" || /usr/bin/python3 -c "import 
     --seconds 0.01 --json "$work/train.json"
   contains out "torch: released"
   if [ "$(grep -c '"median_ms":[0-9]' "$work/train.json")" -ne 9 ]; then
-    echo "FAILED: not all of 9 models were measured:"
+    fail "not all of 9 models were measured:"
     cat "$work/train.json"
-    failures=$((failures + 1))
   fi
 fi
 expect 0 "listops" "$cosformer" data listops --out "$work/listops" --train 30 --valid 5 --test 5 --tsv
@@ -123,8 +94,7 @@ contains out "train"
 cp "$work/listops/basic_train.tsv" "$work/first.tsv"
 expect 0 "listops again" "$cosformer" data listops --out "$work/again" --train 30 --valid 5 --test 5 --tsv --threads 1
 cmp -s "$work/first.tsv" "$work/again/basic_train.tsv" || {
-  echo "FAILED: same seed, other bytes"
-  failures=$((failures + 1))
+  fail "same seed, other bytes"
 }
 expect 2 "listops with other options into the same folder" "$cosformer" data listops --out "$work/listops" --seed 2 \
   --train 30 --valid 5 --test 5
