@@ -63,6 +63,23 @@ class Settings {
   std::vector<Entry> entries_;
 };
 
+// A struct's values as TOML, and back; `add(settings, config)` says which it has.
+template <class Config, class Add>
+std::string toml_of(Config config, const Add& add) {
+  Settings settings;
+  add(settings, config);
+  return settings.toml();
+}
+
+template <class Config, class Add>
+Config from_toml(const std::string& text, const std::string& name, const Add& add) {
+  Config config;
+  Settings settings;
+  add(settings, config);
+  settings.read_toml(text, name);
+  return config;
+}
+
 // The one of `names` that `text` was probably meant to be; empty when none is near.
 std::string nearest_name(std::string_view text, const std::vector<std::string>& names);
 

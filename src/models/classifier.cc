@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "models/block_config.h"
-#include "nn/positions.h"
 
 namespace cosformer::models {
 namespace {
@@ -18,9 +17,8 @@ ModelConfig checked(const ModelConfig& config) {
 Encoder::Encoder(const ModelConfig& config) : config_(config) {
   const double deviation = embedding_deviation(config);
   if (config.input.vocabulary > 0) {
-    token_embedding_ = register_module("token_embedding", torch::nn::Embedding(config.input.vocabulary, config.width));
-    at::NoGradGuard no_grad;
-    token_embedding_->weight.normal_(0, deviation);
+    token_embedding_ =
+        register_module("token_embedding", token_embedding(config.input.vocabulary, config.width, deviation));
   } else {
     value_embedding_ = register_module("value_embedding", torch::nn::Linear(1, config.width));
   }
@@ -28,13 +26,8 @@ Encoder::Encoder(const ModelConfig& config) : config_(config) {
     class_embedding_ = register_parameter("class_embedding", at::empty({config.width}).normal_(0, deviation));
   }
   const nn::BlockConfig block = block_config(config);
-  const std::int64_t places = block.attention.shape.max_length;
-  if (config.positions == "learned") {
-    position_embedding_ =
-        register_parameter("position_embedding", at::empty({places, config.width}).normal_(0, deviation));
-  } else if (config.positions == "sinusoidal") {
-    position_table_ = nn::sinusoidal_table(places, config.width);
-  } else if (config.positions == "grid") {
+  positions_.emplace(*this, config.positions, block.attention.shape.max_length, config.width, deviation);
+  if (config.positions == "grid") {
     const auto table = [&](std::int64_t count) { return at::empty({count, config.width}).normal_(0, deviation); };
     row_embedding_ = register_parameter("row_embedding", table(config.input.image_height));
     column_embedding_ = register_parameter("column_embedding", table(config.input.image_width));
@@ -46,19 +39,13 @@ Encoder::Encoder(const ModelConfig& config) : config_(config) {
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.width));
 }
 
-at::Tensor Encoder::positions(std::int64_t time) {
-  if (position_embedding_.defined()) return position_embedding_.narrow(0, 0, time);
-  if (position_table_.defined()) {
-    const at::Device device = norm_->weight.device();
-    if (position_table_.device() != device) position_table_ = position_table_.to(device);
-    return position_table_.narrow(0, 0, time);
-  }
-  if (!row_embedding_.defined()) return {};
+at::Tensor Encoder::with_positions(const at::Tensor& x) {
+  if (!row_embedding_.defined()) return positions_->add(x);
   // Pixels row by row; the class token, which comes first, has no place among them.
   const at::Tensor grid = (row_embedding_.unsqueeze(1) + column_embedding_.unsqueeze(0)).flatten(0, 1);
   const at::Tensor all =
       class_embedding_.defined() ? at::cat({at::zeros({1, config_.width}, grid.options()), grid}) : grid;
-  return all.narrow(0, 0, time);
+  return x + all.narrow(0, 0, x.size(1));
 }
 
 at::Tensor Encoder::embed(const at::Tensor& content) {
@@ -67,8 +54,7 @@ at::Tensor Encoder::embed(const at::Tensor& content) {
   if (class_embedding_.defined()) {
     x = at::cat({class_embedding_.to(x.scalar_type()).expand({x.size(0), 1, config_.width}), x}, 1);
   }
-  const at::Tensor places = positions(x.size(1));
-  if (places.defined()) x = x + places;
+  x = with_positions(x);
   return config_.dropout > 0 && is_training() ? at::dropout(x, config_.dropout, true) : x;
 }
 

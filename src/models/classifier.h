@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
 #include "models/config.h"
+#include "models/position_embedding.h"
 #include "nn/block.h"
 
 namespace cosformer::models {
@@ -25,12 +27,13 @@ class Encoder : public torch::nn::Module {
 
  private:
   at::Tensor embed(const at::Tensor& content);
-  at::Tensor positions(std::int64_t time);  // [time, width]; undefined where they are not added to the input
+  at::Tensor with_positions(const at::Tensor& x);
 
   ModelConfig config_;
   torch::nn::Embedding token_embedding_{nullptr};
   torch::nn::Linear value_embedding_{nullptr};
-  at::Tensor class_embedding_, position_embedding_, position_table_, row_embedding_, column_embedding_;
+  at::Tensor class_embedding_, row_embedding_, column_embedding_;
+  std::optional<PositionEmbedding> positions_;
   std::vector<std::shared_ptr<nn::Block>> blocks_;
   std::shared_ptr<nn::Norm> norm_;
 };

@@ -3,6 +3,13 @@
 #include "base/error.h"
 
 namespace cosformer::models {
+namespace {
+
+void add_all(Settings& settings, ModelConfig& config) {
+  add_settings(settings, config, true);
+}
+
+}  // namespace
 
 void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   nn::add_settings(s, c.attention);
@@ -45,11 +52,15 @@ std::string label_of(const ModelConfig& config) {
   return nn::label_of(config.attention, config.causal);
 }
 
-void require_possible(const ModelConfig& c) {
+void require_heads_fit(const ModelConfig& c) {
   if (c.head_dim == 0 && c.width % c.heads != 0) {
     throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
                     std::to_string(c.width) + " and " + std::to_string(c.heads) + " heads");
   }
+}
+
+void require_possible(const ModelConfig& c) {
+  require_heads_fit(c);
   if (c.causal && c.pooling == "cls") {
     throw UserError(
         "settings: with model.causal the class token, which comes first, sees nothing; set model.pooling=mean");
@@ -70,17 +81,11 @@ void require_possible(const ModelConfig& c) {
 }
 
 std::string to_toml(const ModelConfig& config) {
-  ModelConfig copy = config;
-  Settings settings;
-  add_settings(settings, copy, true);
-  return settings.toml();
+  return toml_of(config, add_all);
 }
 
 ModelConfig model_config_from_toml(const std::string& text, const std::string& name) {
-  ModelConfig config;
-  Settings settings;
-  add_settings(settings, config, true);
-  settings.read_toml(text, name);
+  const auto config = from_toml<ModelConfig>(text, name, add_all);
   require_possible(config);
   return config;
 }

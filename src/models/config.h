@@ -47,7 +47,8 @@ void apply_preset(ModelConfig& config, const Settings& settings);
 // The model's name in tables: its attention, and what differs from that name's preset.
 std::string label_of(const ModelConfig& config);
 
-// Throws UserError for what cannot be built.
+// Each throws UserError for what cannot be built.
+void require_heads_fit(const ModelConfig& config);
 void require_possible(const ModelConfig& config);
 
 std::string to_toml(const ModelConfig& config);

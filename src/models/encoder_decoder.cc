@@ -10,7 +10,6 @@
 #include "models/block_config.h"
 #include "models/lm_losses.h"
 #include "nn/full_precision.h"
-#include "nn/positions.h"
 
 namespace cosformer::models {
 namespace {
@@ -26,17 +25,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(che
   ModelConfig m = config.model;
   m.pooling = "mean";  // no token of its own before the text
   const double deviation = embedding_deviation(m);
-  token_embedding_ = register_module("token_embedding", torch::nn::Embedding(m.input.vocabulary, m.width));
-  {
-    at::NoGradGuard no_grad;
-    token_embedding_->weight.normal_(0, deviation);
-  }
-  if (m.positions == "learned") {
-    position_embedding_ =
-        register_parameter("position_embedding", at::empty({m.input.max_length, m.width}).normal_(0, deviation));
-  } else if (m.positions == "sinusoidal") {
-    position_table_ = nn::sinusoidal_table(m.input.max_length, m.width);
-  }
+  token_embedding_ = register_module("token_embedding", token_embedding(m.input.vocabulary, m.width, deviation));
+  positions_.emplace(*this, m.positions, m.input.max_length, m.width, deviation);
   const nn::BlockConfig encoder = block_config(m);
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     encoder_blocks_.push_back(
@@ -61,15 +51,7 @@ void EncoderDecoder::require_length(std::int64_t tokens) const {
 }
 
 at::Tensor EncoderDecoder::embed(const at::Tensor& tokens, const at::Tensor& positions) {
-  at::Tensor x = token_embedding_->forward(tokens);
-  if (position_table_.defined() && position_table_.device() != device()) {
-    position_table_ = position_table_.to(device());
-  }
-  const at::Tensor& table = position_embedding_.defined() ? position_embedding_ : position_table_;
-  if (table.defined()) {
-    x = x + (positions.defined() ? table.index_select(0, positions.flatten()).view(x.sizes())
-                                 : table.narrow(0, 0, x.size(1)));
-  }
+  const at::Tensor x = positions_->add(token_embedding_->forward(tokens), positions);
   const double dropout = config_.model.dropout;
   return dropout > 0 && is_training() ? at::dropout(x, dropout, true) : x;
 }
@@ -109,8 +91,7 @@ WritingState EncoderDecoder::begin_writing(const EncodedSource& source) {
 at::Tensor EncoderDecoder::write_hidden(const at::Tensor& tokens, WritingState& state) {
   const std::int64_t time = tokens.size(1);
   require_length(state.clock.most_consumed() + time);
-  const bool told = position_embedding_.defined() || position_table_.defined();
-  at::Tensor x = embed(tokens, told ? state.clock.positions(time) : at::Tensor());
+  at::Tensor x = embed(tokens, positions_->adds() ? state.clock.positions(time) : at::Tensor());
   for (std::size_t at = 0; at < decoder_blocks_.size(); ++at) {
     x = decoder_blocks_[at]->forward_stream(x, state.layers.at(at), state.memories.at(at), state.clock);
   }

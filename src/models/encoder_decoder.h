@@ -6,12 +6,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <torch/nn/modules/embedding.h>
 
 #include "models/encoder_decoder_config.h"
+#include "models/position_embedding.h"
 #include "nn/decoder_block.h"
 
 namespace cosformer::models {
@@ -62,7 +64,7 @@ class EncoderDecoder : public torch::nn::Module {
 
   EncoderDecoderConfig config_;
   torch::nn::Embedding token_embedding_{nullptr};
-  at::Tensor position_embedding_, position_table_;
+  std::optional<PositionEmbedding> positions_;
   std::vector<std::shared_ptr<nn::Block>> encoder_blocks_;
   std::vector<std::shared_ptr<nn::DecoderBlock>> decoder_blocks_;
   std::shared_ptr<nn::Norm> encoder_norm_, decoder_norm_;

@@ -33,18 +33,8 @@ void add_all(Settings& s, EncoderDecoderConfig& c) {
   s.add("tokenizer.hash", c.tokenizer, "of the tokenizer that the model was trained with");
 }
 
-std::string attention_toml(nn::AttentionConfig config) {
-  Settings settings;
-  nn::add_settings(settings, config);
-  return settings.toml();
-}
-
-nn::AttentionConfig attention_from(const std::string& text, const std::string& name) {
-  nn::AttentionConfig config;
-  Settings settings;
-  nn::add_settings(settings, config);
-  settings.read_toml(text, name);
-  return config;
+void add_attention(Settings& s, nn::AttentionConfig& c) {
+  nn::add_settings(s, c);
 }
 
 }  // namespace
@@ -102,10 +92,7 @@ void require_possible(const EncoderDecoderConfig& c) {
   if (m.input.vocabulary < 2 || m.input.max_length < 2) {
     throw UserError("an encoder-decoder needs a vocabulary of at least two tokens and texts of at least one");
   }
-  if (m.head_dim == 0 && m.width % m.heads != 0) {
-    throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
-                    std::to_string(m.width) + " and " + std::to_string(m.heads) + " heads");
-  }
+  require_heads_fit(m);
   if (m.positions == "grid" || m.positions == "stochastic") {
     throw UserError("settings: model.positions=" + m.positions +
                     " is not for text_to_text; set learned, sinusoidal, rotary or none");
@@ -123,12 +110,9 @@ void require_possible(const EncoderDecoderConfig& c) {
 }
 
 std::map<std::string, std::string> to_metadata(const EncoderDecoderConfig& config) {
-  EncoderDecoderConfig copy = config;
-  Settings settings;
-  add_all(settings, copy);
-  return {{kEncoderDecoderKey, settings.toml()},
-          {kDecoderKey, attention_toml(config.decoder)},
-          {kCrossKey, attention_toml(config.cross)}};
+  return {{kEncoderDecoderKey, toml_of(config, add_all)},
+          {kDecoderKey, toml_of(config.decoder, add_attention)},
+          {kCrossKey, toml_of(config.cross, add_attention)}};
 }
 
 EncoderDecoderConfig encoder_decoder_config_from(const std::map<std::string, std::string>& metadata,
@@ -140,12 +124,9 @@ EncoderDecoderConfig encoder_decoder_config_from(const std::map<std::string, std
     }
     return found->second;
   };
-  EncoderDecoderConfig config;
-  Settings settings;
-  add_all(settings, config);
-  settings.read_toml(text_of(kEncoderDecoderKey), path);
-  config.decoder = attention_from(text_of(kDecoderKey), path);
-  config.cross = attention_from(text_of(kCrossKey), path);
+  auto config = from_toml<EncoderDecoderConfig>(text_of(kEncoderDecoderKey), path, add_all);
+  config.decoder = from_toml<nn::AttentionConfig>(text_of(kDecoderKey), path, add_attention);
+  config.cross = from_toml<nn::AttentionConfig>(text_of(kCrossKey), path, add_attention);
   require_possible(config);
   return config;
 }

@@ -5,6 +5,13 @@
 #include "base/error.h"
 
 namespace cosformer::models {
+namespace {
+
+void add_all(Settings& settings, LanguageModelConfig& config) {
+  add_settings(settings, config, true);
+}
+
+}  // namespace
 
 void add_settings(Settings& s, LanguageOptions& o) {
   s.add("language.tied", o.tied, "language models: the output reads the input's embeddings");
@@ -41,10 +48,7 @@ void require_possible(const LanguageModelConfig& c) {
                     std::to_string(m.input.vocabulary));
   }
   if (m.input.max_length < 1) throw UserError("a language model needs a greatest length of at least one token");
-  if (m.head_dim == 0 && m.width % m.heads != 0) {
-    throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
-                    std::to_string(m.width) + " and " + std::to_string(m.heads) + " heads");
-  }
+  require_heads_fit(m);
   if (m.positions == "grid") {
     throw UserError(
         "settings: model.positions=grid tells rows and columns of images, and a language model reads text; set "
@@ -63,17 +67,11 @@ void require_possible(const LanguageModelConfig& c) {
 }
 
 std::string to_toml(const LanguageModelConfig& config) {
-  LanguageModelConfig copy = config;
-  Settings settings;
-  add_settings(settings, copy, true);
-  return settings.toml();
+  return toml_of(config, add_all);
 }
 
 LanguageModelConfig language_model_config_from_toml(const std::string& text, const std::string& name) {
-  LanguageModelConfig config;
-  Settings settings;
-  add_settings(settings, config, true);
-  settings.read_toml(text, name);
+  const auto config = from_toml<LanguageModelConfig>(text, name, add_all);
   require_possible(config);
   return config;
 }

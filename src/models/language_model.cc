@@ -8,7 +8,6 @@
 #include "models/block_config.h"
 #include "models/lm_losses.h"
 #include "nn/full_precision.h"
-#include "nn/positions.h"
 
 namespace cosformer::models {
 namespace {
@@ -29,16 +28,9 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config) : config_(checke
                                                     m.width, m.input.vocabulary, cutoffs,
                                                     config.language.cutoff_divisor, config.language.tied, deviation}));
   } else {
-    token_embedding_ = register_module("token_embedding", torch::nn::Embedding(m.input.vocabulary, m.width));
-    at::NoGradGuard no_grad;
-    token_embedding_->weight.normal_(0, deviation);
+    token_embedding_ = register_module("token_embedding", token_embedding(m.input.vocabulary, m.width, deviation));
   }
-  if (m.positions == "learned") {
-    position_embedding_ =
-        register_parameter("position_embedding", at::empty({m.input.max_length, m.width}).normal_(0, deviation));
-  } else if (m.positions == "sinusoidal") {
-    position_table_ = nn::sinusoidal_table(m.input.max_length, m.width);
-  }
+  positions_.emplace(*this, m.positions, m.input.max_length, m.width, deviation);
   const nn::BlockConfig block = block_config(m);
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     blocks_.push_back(
@@ -52,16 +44,8 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config) : config_(checke
 }
 
 at::Tensor LanguageModel::embed(const at::Tensor& tokens, const at::Tensor& positions) {
-  at::Tensor x = vocabulary_ ? vocabulary_->embed(tokens) : token_embedding_->forward(tokens);
-  if (position_table_.defined() && position_table_.device() != device()) {
-    position_table_ = position_table_.to(device());
-  }
-  const at::Tensor& table = position_embedding_.defined() ? position_embedding_ : position_table_;
-  if (table.defined()) {
-    const at::Tensor rows = positions.defined() ? table.index_select(0, positions.flatten()).view(x.sizes())
-                                                : table.narrow(0, 0, x.size(1));
-    x = x + rows;
-  }
+  const at::Tensor x =
+      positions_->add(vocabulary_ ? vocabulary_->embed(tokens) : token_embedding_->forward(tokens), positions);
   const double dropout = config_.model.dropout;
   return dropout > 0 && is_training() ? at::dropout(x, dropout, true) : x;
 }
@@ -111,8 +95,7 @@ at::Tensor LanguageModel::stream_hidden(const at::Tensor& tokens, LmState& state
     throw UserError("the text would have " + std::to_string(behind + time) + " tokens, and the model's horizon is " +
                     std::to_string(*longest) + ": it can neither read nor write beyond it");
   }
-  const bool told = position_embedding_.defined() || position_table_.defined();
-  at::Tensor x = embed(tokens, told ? state.clock.positions(time) : at::Tensor());
+  at::Tensor x = embed(tokens, positions_->adds() ? state.clock.positions(time) : at::Tensor());
   for (std::size_t at = 0; at < blocks_.size(); ++at) {
     x = blocks_[at]->forward_stream(x, state.layers.at(at), state.clock);
   }
@@ -121,7 +104,7 @@ at::Tensor LanguageModel::stream_hidden(const at::Tensor& tokens, LmState& state
 }
 
 std::optional<std::int64_t> LanguageModel::longest_stream() const {
-  if (position_embedding_.defined() || position_table_.defined()) return config_.model.input.max_length;
+  if (positions_->adds()) return config_.model.input.max_length;
   return blocks_.front()->attention->longest_stream();
 }
 

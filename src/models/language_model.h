@@ -13,6 +13,7 @@
 #include "models/adaptive_vocabulary.h"
 #include "models/language_config.h"
 #include "models/lm_state.h"
+#include "models/position_embedding.h"
 #include "nn/block.h"
 
 namespace cosformer::models {
@@ -68,7 +69,7 @@ class LanguageModel : public torch::nn::Module {
   torch::nn::Embedding token_embedding_{nullptr};
   torch::nn::Linear output_{nullptr};               // where it is not tied
   std::shared_ptr<AdaptiveVocabulary> vocabulary_;  // in place of both, with cut-offs
-  at::Tensor position_embedding_, position_table_;
+  std::optional<PositionEmbedding> positions_;
   std::vector<std::shared_ptr<nn::Block>> blocks_;
   std::shared_ptr<nn::Norm> norm_;
 };

@@ -13,6 +13,14 @@ void for_each_tensor(LmState& state, const Visit& visit) {
   }
 }
 
+std::string convolution_name(std::size_t layer) {
+  return "layer_" + std::to_string(layer) + ".convolution";
+}
+
+std::string mechanism_name(std::size_t layer, std::size_t part) {
+  return "layer_" + std::to_string(layer) + ".mechanism_" + std::to_string(part);
+}
+
 }  // namespace
 
 void LmState::detach() {
@@ -54,16 +62,28 @@ std::uint64_t LmState::bytes() const {
 nn::NamedTensors LmState::tensors() const {
   nn::NamedTensors all;
   for (std::size_t at = 0; at < layers.size(); ++at) {
-    const std::string layer = "layer_" + std::to_string(at);
     const nn::MechanismState& mechanism = layers[at].mechanism;
-    if (layers[at].convolution.defined()) all.emplace_back(layer + ".convolution", layers[at].convolution);
+    if (layers[at].convolution.defined()) all.emplace_back(convolution_name(at), layers[at].convolution);
     for (std::size_t part = 0; part < mechanism.tensors.size(); ++part) {
       const at::Tensor& tensor = mechanism.tensors[part];
-      all.emplace_back(layer + ".mechanism_" + std::to_string(part),
-                       mechanism.length > 0 ? tensor.narrow(2, 0, mechanism.length) : tensor);
+      all.emplace_back(mechanism_name(at, part), mechanism.length > 0 ? tensor.narrow(2, 0, mechanism.length) : tensor);
     }
   }
   return all;
+}
+
+void LmState::replace(const std::function<at::Tensor(const std::string& name, const at::Tensor& like)>& tensor) {
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    at::Tensor& convolution = layers[at].convolution;
+    if (convolution.defined()) convolution = tensor(convolution_name(at), convolution);
+    nn::MechanismState& mechanism = layers[at].mechanism;
+    for (std::size_t part = 0; part < mechanism.tensors.size(); ++part) {
+      at::Tensor& place = mechanism.tensors[part];
+      const bool grows = is_cache(place);
+      place = tensor(mechanism_name(at, part), place);
+      if (grows) mechanism.length = place.size(2);
+    }
+  }
 }
 
 }  // namespace cosformer::models

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "nn/stream.h"
@@ -25,6 +27,10 @@ struct LmState {
   std::uint64_t bytes() const;
   // The same as tensors: "layer_0.convolution", "layer_0.mechanism_0". Caches without the room that is not in use.
   nn::NamedTensors tensors() const;
+  // Of a fresh state: puts `tensor(name, like)` in the place of each of them, `like` being what is there. A cache,
+  // which is empty then (is_cache), becomes as long as what it gets.
+  void replace(const std::function<at::Tensor(const std::string& name, const at::Tensor& like)>& tensor);
+  static bool is_cache(const at::Tensor& fresh) { return fresh.dim() == 4 && fresh.size(2) == 0; }
 };
 
 }  // namespace cosformer::models

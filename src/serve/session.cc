@@ -128,22 +128,14 @@ Session load_session(const std::string& path, const models::LanguageModel& model
   }
   const at::Tensor recent = at::zeros({recent_shape[0]}, at::kInt);
   session.logits = at::zeros({model.config().model.input.vocabulary}, at::kFloat);
-  if (cached > 0) {
+  session.state.replace([&](const std::string& name, const at::Tensor& like) {
+    std::vector<std::int64_t> shape = like.sizes().vec();
+    if (models::LmState::is_cache(like)) shape[2] = cached;
     // Room is made only where the file has as much.
-    for (std::size_t at = 0; at < session.state.layers.size(); ++at) {
-      nn::MechanismState& mechanism = session.state.layers[at].mechanism;
-      mechanism.length = cached;
-      for (std::size_t part = 0; part < mechanism.tensors.size(); ++part) {
-        at::Tensor& tensor = mechanism.tensors[part];
-        const std::string name = "layer_" + std::to_string(at) + ".mechanism_" + std::to_string(part);
-        if (tensor.dim() != 4) file.refuse("it is damaged (this model has no cache)");
-        std::vector<std::int64_t> shape = tensor.sizes().vec();
-        shape[2] = cached;
-        if (file.entry(name).shape != shape) file.refuse("it is damaged (the shape of '" + name + "')");
-        tensor = at::zeros(shape, tensor.options());
-      }
-    }
-  }
+    if (file.entry(name).shape != shape) file.refuse("it is damaged (the shape of '" + name + "')");
+    return at::zeros(shape, like.options());
+  });
+  if (cached_tokens(session.state) != cached) file.refuse("it is damaged (this model has no cache)");
   nn::NamedTensors tensors = session.state.tensors();
   tensors.emplace_back("logits", session.logits);
   tensors.emplace_back("recent", recent);

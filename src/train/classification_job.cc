@@ -107,9 +107,7 @@ JobBatch ClassificationJob::next() {
 }
 
 std::string ClassificationJob::name_places(const std::vector<std::uint64_t>& places) const {
-  std::string examples;
-  for (const std::uint64_t example : places) examples += (examples.empty() ? "" : ", ") + std::to_string(example);
-  return "the training examples " + examples;
+  return "the training examples " + listed(places);
 }
 
 at::Tensor ClassificationJob::loss(const StepInputs& inputs) {

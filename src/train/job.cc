@@ -15,6 +15,12 @@ std::string part_name(Part part) {
   return part == Part::kTrain ? "train" : part == Part::kValid ? "valid" : "test";
 }
 
+std::string listed(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
 std::int64_t Job::parameter_count() {
   std::int64_t count = 0;
   for (const at::Tensor& p : module().parameters()) count += p.numel();

@@ -50,6 +50,8 @@ struct EvaluationStopped {};
 enum class Part { kTrain, kValid, kTest };
 std::string part_name(Part part);  // "train", "valid", "test"
 
+std::string listed(const std::vector<std::uint64_t>& numbers);  // "3, 5"
+
 class Job {
  public:
   virtual ~Job() = default;

@@ -155,9 +155,7 @@ JobBatch LanguageJob::next() {
 }
 
 std::string LanguageJob::name_places(const std::vector<std::uint64_t>& places) const {
-  std::string text;
-  for (const std::uint64_t place : places) text += (text.empty() ? "" : ", ") + std::to_string(place);
-  return "the windows of the training text that begin at its tokens " + text;
+  return "the windows of the training text that begin at its tokens " + listed(places);
 }
 
 at::Tensor LanguageJob::masked_loss(const StepInputs& step) {
@@ -202,18 +200,7 @@ void LanguageJob::restore_carried(const nn::NamedTensors& carried) {
     throw UserError("the checkpoint lacks '" + name + "' of the carried state; were the settings changed?");
   };
   windows_behind_ = find("windows").item<std::int64_t>();
-  for (std::size_t layer = 0; layer < state_.layers.size(); ++layer) {
-    const std::string name = "layer_" + std::to_string(layer);
-    at::Tensor& convolution = state_.layers[layer].convolution;
-    if (convolution.defined()) convolution = find(name + ".convolution").to(device_);
-    nn::MechanismState& mechanism = state_.layers[layer].mechanism;
-    for (std::size_t part = 0; part < mechanism.tensors.size(); ++part) {
-      at::Tensor& tensor = mechanism.tensors[part];
-      const bool grows = tensor.dim() > 2 && tensor.size(2) == 0;
-      tensor = find(name + ".mechanism_" + std::to_string(part)).to(device_);
-      if (grows) mechanism.length = tensor.size(2);
-    }
-  }
+  state_.replace([&](const std::string& name, const at::Tensor&) { return find(name).to(device_); });
   const std::int64_t consumed = windows_behind_ * config_.text.window;
   state_.clock = nn::StreamClock(rows, device_, consumed);
 }

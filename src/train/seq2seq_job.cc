@@ -89,9 +89,7 @@ JobBatch Seq2SeqJob::next() {
 }
 
 std::string Seq2SeqJob::name_places(const std::vector<std::uint64_t>& places) const {
-  std::string examples;
-  for (const std::uint64_t example : places) examples += (examples.empty() ? "" : ", ") + std::to_string(example);
-  return "the training examples " + examples;
+  return "the training examples " + listed(places);
 }
 
 at::Tensor Seq2SeqJob::loss(const StepInputs& step) {

@@ -16,7 +16,6 @@ namespace cosformer::train {
 namespace {
 
 using cosformer::testing::message_of;
-using cosformer::testing::read_bytes;
 using cosformer::testing::TemporaryDirectory;
 using cosformer::testing::write_bytes;
 
@@ -43,22 +42,14 @@ struct Variant {
 
 class ExactResume : public ::testing::TestWithParam<Variant> {};
 
-// Interrupted after every seventh step, and before an evaluation.
 TEST_P(ExactResume, InterruptedEqualsUninterrupted) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("text.txt"), random_text(3000));
   std::vector<std::string> assignments{"train.log_every=3"};
   assignments.insert(assignments.end(), GetParam().assignments.begin(), GetParam().assignments.end());
   const RunConfig config = small_language_run(folder, GetParam().task, assignments);
-  const std::string whole = folder.file("whole"), parts = folder.file("parts");
-  Watched watched;
-  const TrainResult expected = train_language_in(whole, config, watched);
-  const int processes = train_with_interruptions([&](Watched& w) { return train_language_in(parts, config, w); },
-                                                 [](std::int64_t step) { return step % 7 == 0 || step == 10; });
-  EXPECT_EQ(processes, 5);
-  EXPECT_EQ(numbers_of(parts), numbers_of(whole));
-  EXPECT_EQ(numbers_of(whole).size(), 8 + 3U);
-  EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  const TrainResult expected = expect_exact_resume(
+      folder, [&](const std::string& run, Watched& w) { return train_language_in(run, config, w); });
   EXPECT_TRUE(std::isfinite(expected.test.at("loss")));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/file_fixture.h"
@@ -53,6 +54,23 @@ inline int train_with_interruptions(const std::function<TrainResult(Watched&)>& 
     if (train_once(watched).ending != Ending::kInterrupted) return processes;
   }
   throw std::logic_error("the training does not end");
+}
+
+// Interrupted after every seventh step, and before an evaluation, a training of 24 steps that logs every third and
+// evaluates every tenth goes as one that is not, whose result is returned.
+inline TrainResult expect_exact_resume(const cosformer::testing::TemporaryDirectory& folder,
+                                       const std::function<TrainResult(const std::string& run, Watched&)>& train_in) {
+  const std::string whole = folder.file("whole"), parts = folder.file("parts");
+  Watched watched;
+  const TrainResult expected = train_in(whole, watched);
+  const int processes = train_with_interruptions([&](Watched& w) { return train_in(parts, w); },
+                                                 [](std::int64_t step) { return step % 7 == 0 || step == 10; });
+  EXPECT_EQ(processes, 5);
+  EXPECT_EQ(numbers_of(parts), numbers_of(whole));
+  EXPECT_EQ(numbers_of(whole).size(), 8 + 3U);
+  using cosformer::testing::read_bytes;
+  EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  return expected;
 }
 
 }  // namespace cosformer::train

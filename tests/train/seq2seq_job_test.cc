@@ -16,7 +16,6 @@ namespace cosformer::train {
 namespace {
 
 using cosformer::testing::message_of;
-using cosformer::testing::read_bytes;
 using cosformer::testing::TemporaryDirectory;
 using cosformer::testing::write_bytes;
 
@@ -41,20 +40,11 @@ TEST(Seq2SeqInputs, BeginAndEndWithTheEndOfDocument) {
 
 class Seq2SeqResume : public ::testing::TestWithParam<const char*> {};
 
-// Interrupted after every seventh step, and before an evaluation.
 TEST_P(Seq2SeqResume, InterruptedEqualsUninterrupted) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(120, 6));
   const RunConfig config = small_seq2seq_run(folder, {std::string("model.attention=") + GetParam()});
-  const std::string whole = folder.file("whole"), parts = folder.file("parts");
-  Watched watched;
-  train_seq2seq_in(whole, config, watched);
-  const int processes = train_with_interruptions([&](Watched& w) { return train_seq2seq_in(parts, config, w); },
-                                                 [](std::int64_t step) { return step % 7 == 0 || step == 10; });
-  EXPECT_EQ(processes, 5);
-  EXPECT_EQ(numbers_of(parts), numbers_of(whole));
-  EXPECT_EQ(numbers_of(whole).size(), 8 + 3U);
-  EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  expect_exact_resume(folder, [&](const std::string& run, Watched& w) { return train_seq2seq_in(run, config, w); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Seq2Seq, Seq2SeqResume, ::testing::Values("cosformer_plus", "softmax", "performer"),

@@ -9,6 +9,7 @@
 #include <torch/library.h>
 
 #include "kernels/cuda/attention.h"
+#include "ops/cuda/status.h"
 #include "ops/device_ops.h"
 #include "ops/tensor_views.h"
 
@@ -16,10 +17,6 @@ namespace cosformer::ops {
 namespace {
 
 namespace cuda = kernels::cuda;
-
-void check(cudaError_t status, const char* what) {
-  TORCH_CHECK(status == cudaSuccess, "cosformer: ", what, " failed on the GPU: ", cudaGetErrorString(status));
-}
 
 // A problem and the converted tensors that it points to.
 class CudaProblem {

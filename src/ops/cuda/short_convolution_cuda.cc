@@ -5,16 +5,13 @@
 #include <torch/library.h>
 
 #include "kernels/cuda/short_convolution.h"
+#include "ops/cuda/status.h"
 #include "ops/tensor_views.h"
 
 namespace cosformer::ops {
 namespace {
 
 namespace cuda = kernels::cuda;
-
-void check(cudaError_t status, const char* what) {
-  TORCH_CHECK(status == cudaSuccess, "cosformer: ", what, " failed on the GPU: ", cudaGetErrorString(status));
-}
 
 at::Tensor with_dense_channels(const at::Tensor& x) {
   return x.stride(2) == 1 ? x : x.contiguous();
