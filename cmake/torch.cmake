@@ -8,7 +8,7 @@ target_include_directories(cosformer_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS
 separate_arguments(cosformer_torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
 target_compile_options(cosformer_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${cosformer_torch_flags}>)
 
-# What nearly every file that knows torch reads, compiled once. Not <torch/torch.h>: reading that back takes five seconds
-# a file, three more than this, and files that know no torch should not read it at all.
+# What nearly every file that knows torch reads, compiled once. Not <torch/torch.h>: reading that back takes five
+# seconds a file, three more than this, and files that know no torch should not read it at all.
 set(COSFORMER_TORCH_HEADERS <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/nn/module.h>
   <torch/nn/modules/embedding.h> <torch/nn/modules/linear.h>)
