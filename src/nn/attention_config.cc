@@ -63,6 +63,8 @@ void require_consistent(const AttentionConfig& c) {
       if (is_on) refuse("attention.feature_map=softmax is the definition alone, without attention." + std::string(key));
     }
   }
+  if (c.token_decay && !c.decay) refuse("attention.token_decay needs attention.decay = true");
+  if (c.token_decay && c.theta_learned) refuse("attention.token_decay does not go with attention.theta_learned");
   if (c.theta_learned && !c.reweight) refuse("attention.theta_learned needs attention.reweight = true");
   for (const AttentionOption& option : attention_options()) {
     const bool is_count = option.name == "features" || option.name == "rank" || option.name == "landmarks";
@@ -116,6 +118,9 @@ void require_possible(const AttentionConfig& c, bool causal) {
     refuse("attention \"" + c.name + "\" cannot be causal: " + traits.no_causal);
   }
   require_read(c, causal);
+  if (c.token_decay && !causal) {
+    refuse("attention.token_decay forgets what came before, which only a causal model has; set it to false");
+  }
   require_variant(c);
   require_consistent(c);
 }

@@ -27,6 +27,7 @@ struct AttentionConfig {
   // Beyond the paper.
   bool decay = false;  // a learned γ per head
   double decay_shortest = 4, decay_longest = 512;
+  bool token_decay = false;    // each token decides how much of what came before it is kept
   bool theta_spread = false;   // angles spread geometrically over the heads; only with head_norm
   bool theta_learned = false;  // an angle per head that is trained
   bool head_norm = false;      // RMSNorm per head in place of the division by the row sum

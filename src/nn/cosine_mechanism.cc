@@ -82,9 +82,13 @@ at::Tensor CosineMechanism::head_angles() const {
   return at::full({shape_.heads}, std::numbers::pi / (2 * config_.horizon), at::kDouble);
 }
 
+at::Tensor CosineMechanism::features(const at::Tensor& x) const {
+  return mapped(config_.feature_map, at_least_float(x));
+}
+
 // cos(a − b) = cos a cos b + sin a sin b, written out, because the operator does not differentiate its angles.
 at::Tensor CosineMechanism::full_features(const at::Tensor& x, const at::Tensor& positions) const {
-  const at::Tensor y = mapped(config_.feature_map, at_least_float(x));
+  const at::Tensor y = features(x);
   if (!config_.reweight) return y;
   const at::Tensor angles =
       (positions.to(at::kDouble).unsqueeze(-1) * head_angles().to(x.device())).unsqueeze(-1);  // [(B,) T, H, 1]
@@ -126,10 +130,10 @@ at::Tensor CosineMechanism::forward(const at::Tensor& q, const at::Tensor& k, co
   AttentionOptions o = options();
   o.key_mask = key_mask;
   if (!config_.theta_learned) return attention(q, k, v, o);
-  const auto features = [&](const at::Tensor& x) {
+  const auto turned = [&](const at::Tensor& x) {
     return turned_features(x, at::arange(x.size(1), x.options().dtype(at::kLong)));
   };
-  return attention(features(q), features(k), v, o);
+  return attention(turned(q), turned(k), v, o);
 }
 
 at::Tensor CosineMechanism::forward_packed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -138,10 +142,10 @@ at::Tensor CosineMechanism::forward_packed(const at::Tensor& q, const at::Tensor
   o.cu_seqlens_q = packing.cu_seqlens;
   o.cu_seqlens_k = packing.cu_seqlens;
   const auto row = [](const at::Tensor& x) { return x.flatten(0, 1).unsqueeze(0); };
-  const auto features = [&](const at::Tensor& x) {
+  const auto turned = [&](const at::Tensor& x) {
     return row(config_.theta_learned ? turned_features(x, packing.position) : x);
   };
-  return attention(features(q), features(k), row(v), o).view(v.sizes());
+  return attention(turned(q), turned(k), row(v), o).view(v.sizes());
 }
 
 MechanismState CosineMechanism::empty_state(std::int64_t batch, const at::TensorOptions& like) const {
@@ -154,8 +158,8 @@ at::Tensor CosineMechanism::forward_stream(const at::Tensor& q, const at::Tensor
                                            MechanismState& state, const StreamClock& clock) {
   AttentionState carried{state.tensors.at(0), state.tensors.at(1), clock.position()};
   const at::Tensor places = config_.theta_learned ? clock.positions(q.size(1)) : at::Tensor();
-  const auto features = [&](const at::Tensor& x) { return places.defined() ? turned_features(x, places) : x; };
-  const at::Tensor out = attention_with_state(features(q), features(k), v, carried, stream_options());
+  const auto turned = [&](const at::Tensor& x) { return places.defined() ? turned_features(x, places) : x; };
+  const at::Tensor out = attention_with_state(turned(q), turned(k), v, carried, stream_options());
   state.tensors = {carried.kv, carried.z};
   return out;
 }

@@ -35,6 +35,13 @@ class CosineMechanism : public Mechanism {
   // otherwise θ as a multiple of its first value.
   at::Tensor angle;
 
+ protected:
+  StreamOptions stream_options() const;
+  at::Tensor features(const at::Tensor& x) const;  // feature_map of it, in float32 at least
+
+  AttentionConfig config_;
+  AttentionShape shape_;
+
  private:
   // The angle of each head, [H], whoever decides it; float64.
   at::Tensor head_angles() const;
@@ -43,10 +50,7 @@ class CosineMechanism : public Mechanism {
   // The same, but in float32 at least, and without angles where nothing is re-weighted.
   at::Tensor full_features(const at::Tensor& x, const at::Tensor& positions) const;
   AttentionOptions options() const;
-  StreamOptions stream_options() const;
 
-  AttentionConfig config_;
-  AttentionShape shape_;
   bool divides_;
 };
 

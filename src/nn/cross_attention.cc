@@ -24,6 +24,7 @@ void require_cross(Mechanism& mechanism, const AttentionShape& shape) {
 AttentionConfig cross_attention_config(const AttentionConfig& config) {
   AttentionConfig cross = config;
   cross.decay = false;
+  cross.token_decay = false;
   cross.convolution = 0;
   return cross;
 }

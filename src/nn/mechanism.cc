@@ -15,6 +15,7 @@
 #include "nn/softmax_mechanism.h"
 #include "nn/sparse_mechanism.h"
 #include "nn/synthesizer_mechanism.h"
+#include "nn/token_decay_mechanism.h"
 
 namespace cosformer::nn {
 namespace {
@@ -73,6 +74,7 @@ std::shared_ptr<Mechanism> make_mechanism(const AttentionConfig& config, const A
   if (name == "sparse") return std::make_shared<SparseMechanism>(config, shape);
   if (name == "synthesizer") return std::make_shared<SynthesizerMechanism>(config, shape);
   if (config.feature_map == "softmax") return std::make_shared<CosineSoftmaxMechanism>(config, shape);
+  if (config.token_decay) return std::make_shared<TokenDecayMechanism>(config, shape);
   return std::make_shared<CosineMechanism>(config, shape);
 }
 

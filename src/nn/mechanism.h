@@ -50,6 +50,12 @@ class Mechanism : public torch::nn::Module {
   virtual at::Tensor forward_stream(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                     MechanismState& state, const StreamClock& clock);
 
+  // The same as a block calls it, as forward_with_input().
+  virtual at::Tensor forward_stream_with_input(const at::Tensor& /*x*/, const at::Tensor& q, const at::Tensor& k,
+                                               const at::Tensor& v, MechanismState& state, const StreamClock& clock) {
+    return forward_stream(q, k, v, state, clock);
+  }
+
   // The most tokens that a stream may have; nothing: any number.
   virtual std::optional<std::int64_t> longest_stream() const { return std::nullopt; }
 

@@ -91,7 +91,7 @@ at::Tensor MultiHeadAttention::forward_stream(const at::Tensor& x, LayerState& s
   if (convolution) qkv = convolution->forward_stream(qkv, state.convolution);
   Heads heads = heads_of(qkv);
   if (rotary_table_.defined()) turn(heads, clock.positions(x.size(1)));
-  return finished(x, mechanism->forward_stream(heads.q, heads.k, heads.v, state.mechanism, clock));
+  return finished(x, mechanism->forward_stream_with_input(x, heads.q, heads.k, heads.v, state.mechanism, clock));
 }
 
 LayerState MultiHeadAttention::empty_state(std::int64_t batch) const {
