@@ -27,7 +27,7 @@ test: build
 	OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 test-fast: build
-	ctest --test-dir $(BUILD) --output-on-failure -L fast
+	OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L fast
 
 demo: build
 	@bash scripts/demo.sh $(BUILD)/bin/cosformer
