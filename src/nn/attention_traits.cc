@@ -111,6 +111,10 @@ std::string projections_of(const AttentionConfig& config) {
   return "qkv";
 }
 
+bool reads_input_in_float(const AttentionConfig& config) {
+  return config.token_decay || config.name == "sinkhorn" || (config.name == "rfa" && config.variant.ends_with("gated"));
+}
+
 bool changes_while_training(const AttentionConfig& config) {
   return config.redraw > 0;
 }

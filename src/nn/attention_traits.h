@@ -36,6 +36,10 @@ AttentionConfig preset_of(const std::string& name, bool causal);
 // "v" alone. It is handed the first of them in place of the ones that are missing.
 std::string projections_of(const AttentionConfig& config);
 
+// Whether a mechanism reads the block's input itself, in float32 even where products are of lower precision: gates that
+// add up over tokens, and sums over blocks of them.
+bool reads_input_in_float(const AttentionConfig& config);
+
 // Whether training changes its buffers after a number of steps, by a decision on the host: such a step is not the same
 // program every time.
 bool changes_while_training(const AttentionConfig& config);

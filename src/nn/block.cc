@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "nn/attention_traits.h"
+
 namespace cosformer::nn {
 
 FeedForward::FeedForward(const BlockConfig& config) : activation_(config.activation) {
@@ -18,7 +20,8 @@ at::Tensor FeedForward::forward(const at::Tensor& x) {
   return out_proj->forward(at::silu(halves[0]) * halves[1]);
 }
 
-Block::Block(const BlockConfig& config, const AttentionConfig& attention_config) : config_(config) {
+Block::Block(const BlockConfig& config, const AttentionConfig& attention_config)
+    : config_(config), products_only_(!reads_input_in_float(attention_config)) {
   attention_norm = register_module("attention_norm", std::make_shared<Norm>(config.norm, config.attention.width));
   attention = register_module("attention", std::make_shared<MultiHeadAttention>(config.attention, attention_config));
   feed_forward_norm = register_module("feed_forward_norm", std::make_shared<Norm>(config.norm, config.attention.width));
@@ -32,8 +35,9 @@ at::Tensor Block::drop(const at::Tensor& x) const {
 template <class Attend>
 at::Tensor Block::run(const at::Tensor& x, const Attend& attend) {
   if (config_.norm_first) {
-    const at::Tensor y = x + drop(attend(attention_norm->forward(x)));
-    return y + drop(feed_forward->forward(feed_forward_norm->forward(y)));
+    const at::Tensor input = products_only_ ? attention_norm->forward_for_products(x) : attention_norm->forward(x);
+    const at::Tensor y = x + drop(attend(input));
+    return y + drop(feed_forward->forward(feed_forward_norm->forward_for_products(y)));
   }
   const at::Tensor y = attention_norm->forward(x + drop(attend(x)));
   return feed_forward_norm->forward(y + drop(feed_forward->forward(y)));

@@ -46,6 +46,7 @@ class Block : public torch::nn::Module {
   at::Tensor run(const at::Tensor& x, const Attend& attend);
   at::Tensor drop(const at::Tensor& x) const;
   BlockConfig config_;
+  bool products_only_;  // nothing but products of matrices reads the attention's input
 };
 
 }  // namespace cosformer::nn

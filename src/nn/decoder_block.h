@@ -28,11 +28,12 @@ class DecoderBlock : public torch::nn::Module {
 
  private:
   template <class Part>
-  at::Tensor with_residual(const at::Tensor& x, Norm& norm, const Part& part) const;
+  at::Tensor with_residual(const at::Tensor& x, Norm& norm, const Part& part, bool products_only = true) const;
   template <class Attend, class Look>
   at::Tensor run(const at::Tensor& x, const Attend& attend, const Look& look);
 
   BlockConfig config_;
+  bool products_only_;  // nothing but products of matrices reads the self-attention's input
 };
 
 }  // namespace cosformer::nn

@@ -1,12 +1,48 @@
 #include "nn/norm.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/row_norm.h"
+#include "ops/torch_compat.h"
 
 namespace cosformer::nn {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+constexpr double kEps = 1e-6;
+
+// LayerNorm with a bias, RMSNorm without one.
+struct Normalize : torch::autograd::Function<Normalize> {
+  static Variable forward(AutogradContext* ctx, const Variable& x, const Variable& weight,
+                          const ops::Optional<Variable>& bias, double eps, at::ScalarType type) {
+    const auto [y, mean, inverse] = ops::row_norm_fwd(x, weight, bias, eps, type);
+    ctx->save_for_backward({x, weight, bias.has_value() ? *bias : Variable(), mean, inverse});
+    ctx->saved_data["eps"] = eps;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const auto [dx, dweight, dbias] = ops::row_norm_bwd(grads[0], saved[0], saved[1], saved[2], saved[3], saved[4],
+                                                        ctx->saved_data["eps"].toDouble());
+    return {dx, dweight, dbias, Variable(), Variable()};
+  }
+};
+
+bool is_autocast(const at::Tensor& x) {
+  return x.is_cuda() && x.scalar_type() != at::kDouble &&
+         !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCUDA);
+}
+
+}  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  const at::Tensor wide = x.to(at::kFloat);  // squares leave the range of half precision
-  return (wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight).to(x.scalar_type());
+  return Normalize::apply(x, weight, ops::Optional<Variable>(), eps, x.scalar_type());
 }
 
 Norm::Norm(const std::string& kind, std::int64_t width) {
@@ -14,8 +50,17 @@ Norm::Norm(const std::string& kind, std::int64_t width) {
   if (kind == "layer") bias = register_parameter("bias", at::zeros({width}));
 }
 
+at::Tensor Norm::normalized(const at::Tensor& x, at::ScalarType type) const {
+  return Normalize::apply(x, weight, bias.defined() ? ops::Optional<Variable>(bias) : ops::Optional<Variable>(), kEps,
+                          type);
+}
+
 at::Tensor Norm::forward(const at::Tensor& x) {
-  return bias.defined() ? at::layer_norm(x, weight.sizes(), weight, bias, 1e-6) : rms_norm(x, weight);
+  return normalized(x, bias.defined() && is_autocast(x) ? at::kFloat : x.scalar_type());
+}
+
+at::Tensor Norm::forward_for_products(const at::Tensor& x) {
+  return is_autocast(x) ? normalized(x, ops::autocast_type(x.device().type())) : forward(x);
 }
 
 }  // namespace cosformer::nn

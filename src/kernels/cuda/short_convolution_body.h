@@ -1,20 +1,10 @@
 // What one thread of the convolution does. No thread needs another, so that the same text also runs on a host, item
 // after item, where it is tested.
-//
-// `Io` says how numbers are stored: Io::Stored, Io::load(Stored) → float, Io::store(float) → Stored.
 #pragma once
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define COSFORMER_ITEM __device__ __forceinline__
-#define COSFORMER_ANYWHERE __host__ __device__
-#define COSFORMER_UNROLL _Pragma("unroll")
-#else
-#define COSFORMER_ITEM inline
-#define COSFORMER_ANYWHERE
-#define COSFORMER_UNROLL
-#endif
+#include "kernels/cuda/lanes.h"
 
 namespace cosformer::kernels::cuda {
 
@@ -31,22 +21,6 @@ struct TokenRows {
   const typename Io::Stored* data;
   std::int64_t batch_stride, time_stride;
 };
-
-template <class T, int kLanes>
-struct alignas(kLanes * sizeof(T) >= 16 ? 16 : sizeof(T)) Pack {
-  T lane[kLanes];
-};
-
-template <class Io, int kLanes>
-COSFORMER_ITEM void load_lanes(const typename Io::Stored* from, float (&to)[kLanes]) {
-  const auto pack = *reinterpret_cast<const Pack<typename Io::Stored, kLanes>*>(from);
-  COSFORMER_UNROLL
-  for (int l = 0; l < kLanes; ++l) to[l] = Io::load(pack.lane[l]);
-}
-
-COSFORMER_ANYWHERE constexpr std::int64_t parts_of(std::int64_t count, std::int64_t size) {
-  return (count + size - 1) / size;
-}
 
 // Neighbouring items have neighbouring channels, for the memory's sake.
 COSFORMER_ITEM std::int64_t convolution_items(const ConvolutionSizes& s, int lanes, std::int64_t tokens) {
@@ -78,11 +52,7 @@ COSFORMER_ITEM void convolve_item(const ConvolutionSizes& s, const TokenRows<Io>
   COSFORMER_UNROLL
   for (int t = 0; t < kTileTokens; ++t) {
     if (begin + t >= s.time) break;
-    Pack<typename Io::Stored, kLanes> pack;
-    COSFORMER_UNROLL
-    for (int l = 0; l < kLanes; ++l) pack.lane[l] = Io::store(sum[t][l]);
-    *reinterpret_cast<Pack<typename Io::Stored, kLanes>*>(y + (batch * s.time + begin + t) * s.channels + channel) =
-        pack;
+    store_lanes<Io, kLanes>(sum[t], y + (batch * s.time + begin + t) * s.channels + channel);
   }
 }
 
