@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,8 @@
 #include "device_memory.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/feature_map.h"
+#include "row_norm_bench.h"
+#include "timing.h"
 
 namespace cosformer::kernels::cuda::testing {
 namespace {
@@ -70,41 +71,6 @@ DeviceMemory random_tensor(DType dtype, std::int64_t count, std::uint64_t seed) 
   if (dtype == DType::kFloat32) fill_normal<<<1024, 256>>>(memory.data<float>(), count, seed);
   check(cudaGetLastError(), "fill_normal");
   return memory;
-}
-
-// Median milliseconds of one call, each timed by events after a warm-up.
-double median_ms(const std::function<void(cudaStream_t)>& call, int repeats) {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "cudaStreamCreate");
-  std::vector<cudaEvent_t> events(static_cast<std::size_t>(repeats) + 1);
-  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
-  for (int i = 0; i < 3; ++i) call(stream);
-  for (int i = 0; i < repeats; ++i) {
-    check(cudaEventRecord(events[static_cast<std::size_t>(i)], stream), "cudaEventRecord");
-    call(stream);
-  }
-  check(cudaEventRecord(events.back(), stream), "cudaEventRecord");
-  check(cudaStreamSynchronize(stream), "timed calls");
-  std::vector<float> times(static_cast<std::size_t>(repeats));
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    check(cudaEventElapsedTime(&times[i], events[i], events[i + 1]), "cudaEventElapsedTime");
-  }
-  for (cudaEvent_t event : events) cudaEventDestroy(event);
-  cudaStreamDestroy(stream);
-  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-  return times[static_cast<std::size_t>(repeats / 2)];
-}
-
-// Copy bandwidth in bytes per millisecond, read and written bytes counted.
-double copy_rate() {
-  const std::size_t bytes = std::size_t{1} << 30;
-  const DeviceMemory from(bytes), to(bytes);
-  const double ms = median_ms(
-      [&](cudaStream_t stream) {
-        check(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream), "copy");
-      },
-      15);
-  return 2.0 * static_cast<double>(bytes) / ms;
 }
 
 // One head of one row of the batch on the host.
@@ -369,6 +335,7 @@ int bench_main(int argc, char** argv) {
     for (const std::int64_t tokens : {1, 4, 8}) {
       if (filter.empty() || filter == "decode") bench_decode(tokens, rate);
     }
+    if (filter.empty() || filter == "norm") bench_row_norms(rate);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
