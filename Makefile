@@ -3,7 +3,7 @@ BUILD ?= build
 export COSFORMER_SKIP_SETUP
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup build test test-fast demo format format-check lint sanitize cuda-kernels clean
+.PHONY: help setup build test test-fast demo format format-check lint sanitize arm cuda-kernels clean
 
 help:
 	@echo "make demo      set up, build, and see what it does"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-fast the tests of a minute or two"
 	@echo "make format    reformat the sources; make lint checks format, layers and sources"
 	@echo "make cuda-kernels  compile the CUDA kernels and their tests alone (needs nvcc, no GPU)"
+	@echo "make arm       the CPU kernels' tests for 64-bit ARM, cross-compiled and run under qemu"
 	@echo "make sanitize  the torch-free tests under address, undefined and thread sanitizers"
 
 setup:
@@ -44,6 +45,10 @@ lint: setup format-check
 
 sanitize: setup
 	@bash scripts/sanitize.sh
+
+arm:
+	@bash scripts/setup.sh --arm
+	@bash scripts/arm.sh
 
 cuda-kernels: setup
 	cmake --preset cuda-kernels

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the distribution packages that building and testing need: only those that are missing, as root or through
 # sudo. Debian 12 and 13, Ubuntu 22.04 and 24.04; elsewhere it names what is needed and stops.
+# --arm: those for compiling and running 64-bit ARM code (make arm) as well.
 set -euo pipefail
 
 packages=(
@@ -17,6 +18,12 @@ packages=(
   python3 python3-torch python3-numpy      # the operator from Python, and the peers it is compared with
   clang-format                             # make format, and its check
 )
+
+case "${1:-}" in
+  "") ;;
+  --arm) packages+=(g++-aarch64-linux-gnu qemu-user googletest) ;;
+  *) echo "setup: unknown option $1; there is --arm" >&2; exit 2 ;;
+esac
 
 known_distribution() {
   [ -r /etc/os-release ] || return 1

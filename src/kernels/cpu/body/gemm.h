@@ -113,6 +113,8 @@ void multiply_columns(const Product<T>& p, Index n0) {
   constexpr int kFit = COSFORMER_TILE_REGISTERS / kVectors;
   constexpr int kRows = kFit > 8 ? 8 : kFit;
   Index m0 = 0, m1 = p.m / kRows * kRows;
+  // Two rows left, as of chunks and states, would leave the multipliers waiting: 4 + 4 in place of 6 + 2.
+  if (kRows == 6 && p.m - m1 == 2 && m1 > 0) m1 -= kRows;
   multiply_rows<T, kLayout, kRows, kVectors>(p, m0, m1, n0);
   m0 = m1;
   if constexpr (kRows > 4) {
