@@ -1,6 +1,7 @@
 #include "nn/cross_attention.h"
 
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -51,7 +52,8 @@ at::Tensor CrossAttention::queries(const at::Tensor& x) {
 
 std::pair<at::Tensor, at::Tensor> CrossAttention::keys_and_values(const at::Tensor& source) {
   const at::Tensor both = kv_proj->forward(source).view({source.size(0), source.size(1), 2, shape_.heads, shape_.dim});
-  return {both.select(2, 0), both.select(2, 1)};
+  const std::vector<at::Tensor> parts = both.unbind(2);  // one gradient for both, as in MultiHeadAttention
+  return {parts[0], parts[1]};
 }
 
 at::Tensor CrossAttention::finished(const at::Tensor& x, at::Tensor out) {

@@ -1,6 +1,7 @@
 #include "nn/multi_head_attention.h"
 
 #include <tuple>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -44,7 +45,9 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadConfig& config, const Atte
 MultiHeadAttention::Heads MultiHeadAttention::heads_of(const at::Tensor& qkv) const {
   const auto count = static_cast<std::int64_t>(projections_.size());
   const at::Tensor parts = qkv.view({qkv.size(0), qkv.size(1), count, config_.shape.heads, config_.shape.dim});
-  return {parts.select(2, 0), parts.select(2, count == 3 ? 1 : 0), parts.select(2, count - 1)};
+  // Not by select(), whose gradients would be three tensors of the whole size, zeros but for a third, to be added up.
+  const std::vector<at::Tensor> heads = parts.unbind(2);
+  return {heads.front(), heads[count == 3 ? 1 : 0], heads.back()};
 }
 
 void MultiHeadAttention::turn(Heads& heads, const at::Tensor& positions) {
