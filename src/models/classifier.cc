@@ -74,6 +74,9 @@ at::Tensor Encoder::forward(const Sequences& input) {
 
 Classifier::Classifier(const ModelConfig& config) : config_(checked(config)) {
   encoder_ = register_module("encoder", std::make_shared<Encoder>(config));
+  if (config.pooled_norm == "batch") {
+    pooled_norm_ = register_module("pooled_norm", torch::nn::BatchNorm1d(config.width));
+  }
   const std::int64_t encodings = !config.input.pairs ? 1 : config.pair_features == "both" ? 2 : 4;
   hidden_ = register_module("hidden", torch::nn::Linear(encodings * config.width, config.feed_forward));
   output_ = register_module(
@@ -84,12 +87,27 @@ at::Tensor Classifier::classify(const at::Tensor& features) {
   return output_->forward(at::relu(hidden_->forward(features)));
 }
 
+at::Tensor Classifier::normed(const at::Tensor& encodings) {
+  if (!pooled_norm_) return encodings;
+  // Under autocast encodings may be of low precision, which their spread would not survive.
+  const at::Tensor wide = encodings.to(at::kFloat);
+  if (wide.size(0) > 1 || !is_training()) return pooled_norm_->forward(wide);
+  // The only one of its batch has no spread: as in evaluation.
+  return at::batch_norm(wide, pooled_norm_->weight, pooled_norm_->bias, pooled_norm_->running_mean,
+                        pooled_norm_->running_var, false, 0, pooled_norm_->options.eps(), false);
+}
+
 at::Tensor Classifier::forward(const Sequences& first) {
-  return classify(encoder_->forward(first));
+  return classify(normed(encoder_->forward(first)));
 }
 
 at::Tensor Classifier::forward(const Sequences& first, const Sequences& second) {
-  const at::Tensor a = encoder_->forward(first), b = encoder_->forward(second);
+  at::Tensor a = encoder_->forward(first), b = encoder_->forward(second);
+  if (pooled_norm_) {
+    const std::vector<at::Tensor> both = normed(at::cat({a, b})).chunk(2);
+    a = both[0];
+    b = both[1];
+  }
   if (config_.pair_features == "both") return classify(at::cat({a, b}, -1));
   return classify(at::cat({a, b, a - b, a * b}, -1));
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
@@ -50,10 +51,13 @@ class Classifier : public torch::nn::Module {
   std::int64_t parameter_count() const;
 
  private:
+  // One encoding for each sequence; of pairs the first ones, then the second ones, as one batch.
+  at::Tensor normed(const at::Tensor& encodings);
   at::Tensor classify(const at::Tensor& features);
 
   ModelConfig config_;
   std::shared_ptr<Encoder> encoder_;
+  torch::nn::BatchNorm1d pooled_norm_{nullptr};
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
 };
 

@@ -29,6 +29,9 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.stochastic_gated", c.stochastic.gated, "stochastic positions: a learned part that knows no position");
   s.add("model.pooling", c.pooling, "what the classifier reads: the mean over tokens, or a token of its own",
         {"mean", "cls"});
+  s.add("model.pooled_norm", c.pooled_norm,
+        "batch: what was pooled is scaled by its spread over a batch, for tasks whose examples look alike on average",
+        {"none", "batch"});
   s.add("model.causal", c.causal, "tokens see only those before them");
   s.add("model.pair_features", c.pair_features,
         "of two documents: both encodings, or also their difference and product", {"both", "interaction"});

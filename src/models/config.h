@@ -31,7 +31,7 @@ struct ModelConfig {
   std::string activation = "gelu", norm = "layer", norm_place = "before";
   std::string positions = "learned";
   nn::StochasticPositionConfig stochastic;  // with positions "stochastic"
-  std::string pooling = "mean";
+  std::string pooling = "mean", pooled_norm = "none";
   bool causal = false;
   std::string pair_features = "both";
   bool attention_bias = false;

@@ -21,7 +21,7 @@ bool reads_text(const std::string& task) {
 
 // Settings of the classifier that the language model has no say in.
 bool is_free(const std::string& key) {
-  return key == "model.dropout" || key == "model.pooling" || key == "model.pair_features";
+  return key == "model.dropout" || key == "model.pooling" || key == "model.pooled_norm" || key == "model.pair_features";
 }
 
 std::vector<Settings::Description> descriptions_of(models::ModelConfig config) {
@@ -53,6 +53,7 @@ void take_encoder_settings(RunConfig& config, const Settings& settings) {
   model.input = config.model.input;
   model.dropout = config.model.dropout;
   model.pooling = config.model.pooling;
+  model.pooled_norm = config.model.pooled_norm;
   model.pair_features = config.model.pair_features;
   const std::int64_t longest = from.model.input.max_length;
   const bool has_horizon = model.attention.name == "cosformer" || model.attention.name == "cosformer_plus";

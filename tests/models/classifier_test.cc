@@ -54,6 +54,7 @@ const std::vector<std::vector<std::string>>& variants() {
       {"model.attention=synthesizer"},
       {"model.attention=synthesizer", "attention.variant=random", "model.causal=true"},
       {"model.attention=one_vs_each", "model.positions=rotary"},
+      {"model.attention=cosformer", "model.pooled_norm=batch"},
   };
   return all;
 }
@@ -98,6 +99,38 @@ TEST(Classifier, ReadsValuesAndPairs) {
     EXPECT_EQ(forth.sizes(), at::IntArrayRef({2, 3}));
     EXPECT_FALSE(at::allclose(forth, back));
   }
+}
+
+// What the classifier reads differs between examples by about one, however alike they are; one alone is read with what
+// was seen before.
+TEST(Classifier, PooledNormShowsSmallDifferences) {
+  at::manual_seed(8);
+  Classifier plain(small_config({"model.attention=cosformer"}));
+  at::manual_seed(8);
+  Classifier normed(small_config({"model.attention=cosformer", "model.pooled_norm=batch"}));
+  Sequences alike = tokens(6, 33);
+  alike.content.copy_(alike.content[0].unsqueeze(0).expand({6, 33}).clone());
+  for (int row = 1; row < 6; ++row) alike.content[row][row] = alike.content[0][row + 6];
+  const double before = plain.forward(alike).std(0).mean().item<double>();
+  EXPECT_GT(normed.forward(alike).std(0).mean().item<double>(), 5 * before);
+  const at::Tensor alone = normed.forward(tokens(1, 33));
+  EXPECT_TRUE(alone.isfinite().all().item<bool>());
+  normed.eval();
+  const Sequences first{alike.content.narrow(0, 0, 1), {}};
+  EXPECT_TRUE(at::allclose(normed.forward(alike).narrow(0, 0, 1), normed.forward(first), 1e-5, 1e-6));
+}
+
+// Both documents of all pairs are one batch.
+TEST(Classifier, PooledNormOfPairsKnowsNoOrder) {
+  at::manual_seed(9);
+  Classifier model(small_config({"input.pairs=true", "model.pair_features=both", "model.pooled_norm=batch"}));
+  const Sequences a = tokens(4, 33), b = tokens(4, 17);
+  model.forward(a, b);
+  const at::Tensor mean = model.named_buffers()["pooled_norm.running_mean"].clone();
+  at::manual_seed(9);
+  Classifier again(small_config({"input.pairs=true", "model.pair_features=both", "model.pooled_norm=batch"}));
+  again.forward(b, a);
+  EXPECT_TRUE(at::allclose(mean, again.named_buffers()["pooled_norm.running_mean"], 1e-5, 1e-7));
 }
 
 TEST(ModelConfig, ReadsBackFromWhatIsStored) {

@@ -93,6 +93,7 @@ TEST(Trainer, GoesOnExactlyAfterInterruptions) {
       {"train.accumulate=3"},
       {"model.attention=performer", "attention.redraw=5", "attention.features=12", "model.positions=stochastic"},
       {"model.attention=rfa", "attention.features=12"},
+      {"model.pooled_norm=batch", "train.batch_size=7"},
   };
   for (const std::vector<std::string>& variant : variants) {
     SCOPED_TRACE(::testing::PrintToString(variant));
