@@ -14,6 +14,7 @@
 
 #include "attention_bench.h"
 #include "device_case.h"
+#include "device_run.h"
 
 namespace cosformer::kernels::cuda::testing {
 namespace {
@@ -49,10 +50,6 @@ std::vector<Prepared> prepare(const std::vector<AttentionCase>& cases) {
   }
   for (std::thread& thread : threads) thread.join();
   return prepared;
-}
-
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
 // How close to its bound each part came, over all cases.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "device_memory.h"
+#include "device_run.h"
 #include "kernels/reference/head_arrays.h"
 
 namespace cosformer::kernels::cuda::testing {
@@ -85,36 +86,9 @@ std::vector<double> widened(const DeviceMemory& memory) {
   return {values.begin(), values.end()};
 }
 
-class Stream {
- public:
-  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
 template <class Enqueue>
 void run(Path path, const Enqueue& enqueue) {
-  const Stream stream;
-  if (path == Path::kCaptured) {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t executable = nullptr;
-    check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
-    check(enqueue(stream.get()), "captured launch");
-    check(cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
-    check(cudaGraphLaunch(executable, stream.get()), "cudaGraphLaunch");
-    check(cudaStreamSynchronize(stream.get()), "graph replay");
-    check(cudaGraphExecDestroy(executable), "cudaGraphExecDestroy");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
-    return;
-  }
-  check(enqueue(stream.get()), "launch");
-  check(cudaStreamSynchronize(stream.get()), "kernels");
+  run_launches(path == Path::kCaptured, enqueue);
 }
 
 }  // namespace

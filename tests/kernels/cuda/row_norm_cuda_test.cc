@@ -1,10 +1,10 @@
 // The norms on the device, on random rows, against the definition in double. Needs a GPU to run.
-#include <cstring>
-
 #include <gtest/gtest.h>
 
 #include "device_memory.h"
+#include "device_run.h"
 #include "kernels/cuda/row_norm.h"
+#include "kernels/reference/head_arrays.h"
 #include "kernels/row_norm_case.h"
 
 namespace cosformer::kernels::cuda::testing {
@@ -16,29 +16,18 @@ using kernels::testing::RowNormResult;
 
 // Numbers on the device, `shift` of them behind an aligned place.
 DeviceMemory stored(DType dtype, const std::vector<float>& values, std::size_t shift) {
-  const std::size_t size = values.size() + shift;
-  if (dtype == DType::kFloat32) {
-    std::vector<float> all(size);
-    std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(shift));
-    return DeviceMemory(all);
-  }
-  std::vector<std::uint16_t> all(size);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    all[i + shift] = dtype == DType::kBFloat16 ? to_bfloat16(values[i]).bits : to_float16(values[i]).bits;
-  }
-  return DeviceMemory(all);
+  std::vector<std::uint8_t> host((values.size() + shift) * size_of(dtype));
+  auto at = static_cast<std::int64_t>(shift);
+  for (const float x : values) reference::store_element(dtype, host.data(), at++, x);
+  return DeviceMemory(host);
 }
 
 std::vector<double> loaded(DType dtype, const DeviceMemory& memory, std::size_t shift) {
+  const std::vector<std::uint8_t> host = memory.read<std::uint8_t>();
   std::vector<double> result;
-  if (dtype == DType::kFloat32) {
-    for (const float x : memory.read<float>()) result.push_back(x);
-  } else {
-    for (const std::uint16_t bits : memory.read<std::uint16_t>()) {
-      result.push_back(dtype == DType::kBFloat16 ? to_float(BFloat16{bits}) : to_float(Float16{bits}));
-    }
+  for (std::size_t at = shift; at < host.size() / size_of(dtype); ++at) {
+    result.push_back(reference::load_element<double>(dtype, host.data(), static_cast<std::int64_t>(at)));
   }
-  result.erase(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(shift));
   return result;
 }
 
@@ -60,31 +49,14 @@ RowNormResult run(const RowNormCase& c, const RowNormData& data, std::size_t shi
   p.x = at(x, c.x_dtype);
   p.weight = weight.data<float>();
   const DeviceMemory workspace(static_cast<std::size_t>(row_norm_workspace_floats(p)) * sizeof(float));
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "cudaStreamCreate");
-  if (captured) check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
-  check(row_norm_fwd(p, c.centered ? bias.data<float>() : nullptr, at(y, c.y_dtype), stream), "row_norm_fwd");
-  check(row_norm_bwd(p, at(dy, c.y_dtype), at(dx, c.x_dtype), dweight.data<float>(), dbias.data<float>(),
-                     workspace.data<float>(), stream),
-        "row_norm_bwd");
-  if (captured) {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t program = nullptr;
-    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&program, graph, 0), "cudaGraphInstantiate");
-    check(cudaGraphLaunch(program, stream), "cudaGraphLaunch");
-    check(cudaStreamSynchronize(stream), "the graph");
-    cudaGraphExecDestroy(program);
-    cudaGraphDestroy(graph);
-  }
-  check(cudaStreamSynchronize(stream), "the norms");
-  cudaStreamDestroy(stream);
+  run_launches(captured, [&](cudaStream_t stream) {
+    const cudaError_t status = row_norm_fwd(p, c.centered ? bias.data<float>() : nullptr, at(y, c.y_dtype), stream);
+    if (status != cudaSuccess) return status;
+    return row_norm_bwd(p, at(dy, c.y_dtype), at(dx, c.x_dtype), dweight.data<float>(), dbias.data<float>(),
+                        workspace.data<float>(), stream);
+  });
   return {loaded(c.y_dtype, y, shift), loaded(c.x_dtype, dx, shift), loaded(DType::kFloat32, dweight, 0),
           loaded(DType::kFloat32, dbias, 0)};
-}
-
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
 void expect_definition(const RowNormCase& c, std::mt19937& random, std::size_t shift) {
