@@ -3,7 +3,8 @@
     python3 bench/search/pathfinder.py IDEA --data FOLDER [--steps N] [--seconds S]
 
 FOLDER is what `cosformer data pathfinder` makes. Prints the training loss and the accuracy on 4,000 validation images.
-Every idea is a model of 4 layers of width 128 that reads the 1,024 pixels of an image, 128 images a step.
+Every idea is a model of 4 layers of width 128 that reads the 1,024 pixels of an image, or those that are not blank, 128
+images a step, where nothing else is asked for.
 """
 
 import argparse
@@ -29,7 +30,19 @@ IDEAS = {
     "convolution": dict(convolution=3, gate=True),
     "softmax": dict(attention="softmax", positions="sines", tied=True),
     "softmax_masked": dict(attention="softmax", positions="sines", tied=True, masked_steps=1500),
+    "pooled": dict(pool="batch"),
+    "pooled_sines": dict(pool="batch", positions="sines", tied=True),
+    "batch_blocks": dict(pool="batch", norm="batch", positions="sines", tied=True),
+    "pooled_masked": dict(pool="batch", positions="sines", tied=True, masked_steps=4000),
+    "pooled_convolution": dict(pool="batch", convolution=3, gate=True),
+    "pooled_softmax": dict(pool="batch", attention="softmax", positions="sines", tied=True),
     "network": dict(network=True),
+    "drawn": dict(pool="batch", drawn=576),
+    "drawn_grid": dict(pool="batch", drawn=576, positions="grid"),
+    "grid_convolution": dict(pool="batch", convolution=3, gate=True, positions="grid"),
+    "drawn_plain": dict(drawn=576),
+    "drawn_sines": dict(pool="batch", positions="sines", tied=True, drawn=576),
+    "drawn_softmax": dict(pool="batch", attention="softmax", drawn=576),
     "convolution_masked": dict(convolution=3, gate=True, masked_steps=1500),
 }
 
@@ -72,7 +85,7 @@ class Attention(nn.Module):
         self.register_buffer("cosine", angle.cos()[:, None])
         self.register_buffer("sine", angle.sin()[:, None])
 
-    def forward(self, x):
+    def forward(self, x, places=None, present=None):
         batch, time_, width = x.shape
         qkv = self.qkv(x)
         if self.convolution is not None:
@@ -80,10 +93,15 @@ class Attention(nn.Module):
             qkv = qkv + self.convolution(image).flatten(2).transpose(1, 2)
         q, k, v = qkv.view(batch, time_, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         if self.kind == "softmax":
-            y = F.scaled_dot_product_attention(q, k, v)
+            mask = None if present is None else present[:, None, None]
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         else:
             q, k = F.relu(q), F.relu(k)
-            q, k = torch.cat([q * self.cosine, q * self.sine], -1), torch.cat([k * self.cosine, k * self.sine], -1)
+            cosine, sine = self.cosine, self.sine
+            if places is not None:
+                k = k * present[:, None, :, None]
+                cosine, sine = cosine[places][:, None], sine[places][:, None]
+            q, k = torch.cat([q * cosine, q * sine], -1), torch.cat([k * cosine, k * sine], -1)
             sums = k.transpose(2, 3) @ v
             below = (q @ k.sum(2, dtype=torch.float)[..., None].to(q.dtype)).float().clamp_min(1e-6)
             y = ((q @ sums) / below).to(v.dtype)
@@ -91,16 +109,24 @@ class Attention(nn.Module):
         return self.out(y * F.silu(self.gate(x)) if self.gate is not None else y)
 
 
+class TokenBatchNorm(nn.BatchNorm1d):
+    def forward(self, x):
+        return super().forward(x.flatten(0, 1)).view_as(x)
+
+
 class Model(nn.Module):
-    def __init__(self, positions="learned", reading="tokens", layers=4, width=128, heads=4, **attention):
+    def __init__(self, positions="learned", reading="tokens", layers=4, width=128, heads=4, pool="plain", norm="layer",
+                 drawn=0, **attention):
         super().__init__()
-        self.reading = reading
+        self.pooled = nn.BatchNorm1d(width) if pool == "batch" else nn.Identity()
+        self.reading, norm_kind, self.drawn = reading, norm, drawn
         self.pixels = nn.Embedding(257, width)
         nn.init.normal_(self.pixels.weight, std=0.5 if positions == "sines" else 0.02)
         self.level = nn.Linear(1, width)
-        table = sines(width) if positions == "sines" else torch.randn(LENGTH, width) * 0.02
+        self.grid = positions == "grid"
+        table = sines(width) if positions == "sines" else torch.randn(2 * SIDE if self.grid else LENGTH, width) * 0.02
         self.positions = nn.Parameter(table)
-        norm = lambda: nn.LayerNorm(width, elementwise_affine=False)
+        norm = lambda: TokenBatchNorm(width) if norm_kind == "batch" else nn.LayerNorm(width, elementwise_affine=False)
         self.layers = nn.ModuleList()
         for _ in range(layers):
             mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
@@ -111,12 +137,23 @@ class Model(nn.Module):
 
     def forward(self, pixels, each=False):
         x = self.pixels(pixels) if self.reading == "tokens" else self.level(pixels[..., None] / 64.0)
-        x = x + self.positions
+        places = present = None
+        if self.grid:
+            x = x + (self.positions[:SIDE, None] + self.positions[None, SIDE:]).flatten(0, 1)
+        else:
+            x = x + self.positions
+        if self.drawn:
+            places = (pixels == 0).to(torch.int8).argsort(dim=1, stable=True)[:, : self.drawn]
+            present = pixels.gather(1, places) > 0
+            x = x.gather(1, places[..., None].expand(-1, -1, x.shape[2]))
         for before, attention, middle, mlp in self.layers:
-            x = x + attention(before(x))
+            x = x + attention(before(x), places, present)
             x = x + mlp(middle(x))
         x = self.norm(x)
-        return self.pixel(x) if each else self.answer(x.mean(1))
+        if self.drawn:
+            x = x * present[..., None]
+            return self.answer(self.pooled(x.float().sum(1) / present.sum(1, keepdim=True)))
+        return self.pixel(x) if each else self.answer(self.pooled(x.mean(1)))
 
 
 class Network(nn.Module):
@@ -146,27 +183,35 @@ def main():
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--seconds", type=float, default=200)
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--masked", type=float, default=0, help="seconds of masked pixels; 0: as the idea says")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     options = dict(IDEAS[arguments.idea])
     masked_steps = options.pop("masked_steps", 0)
+    options |= dict(layers=arguments.layers, width=arguments.width, heads=arguments.heads)
     images, labels = read(arguments.data + "/pathfinder32-train.data")
     valid_images, valid_labels = (x[:4000] for x in read(arguments.data + "/pathfinder32-valid.data"))
     model = (Network() if options.pop("network", False) else Model(**options)).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     fast = torch.compile(model)
     begin, mean = time.time(), 0.0
+    masked, labels_since = True, 0
     for step in range(arguments.steps):
-        masked = step < masked_steps
-        since = step if masked else step - masked_steps
+        if masked and not (time.time() - begin < arguments.masked if arguments.masked else step < masked_steps):
+            masked, labels_since = False, step
         for group in optimizer.param_groups:
-            group["lr"] = arguments.lr * min(1.0, (since + 1) / 200)
+            group["lr"] = arguments.lr * min(1.0, (step - labels_since + 1) / 200)
         chosen = torch.randint(0, len(images), (arguments.batch,), device="cuda")
         batch = images[chosen].long().view(-1, SIDE, SIDE)
         if step % 2:
             batch = batch.flip(2)
         if step % 4 > 1:
             batch = batch.transpose(1, 2)
+        if step % 8 > 3:
+            batch = batch.flip(1)
         batch = batch.reshape(-1, LENGTH)
         with torch.autocast("cuda", torch.bfloat16):
             if masked:

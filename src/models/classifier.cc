@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "base/error.h"
 #include "models/block_config.h"
+#include "models/drawn_pixels.h"
 
 namespace cosformer::models {
 namespace {
@@ -39,32 +41,60 @@ Encoder::Encoder(const ModelConfig& config) : config_(config) {
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.width));
 }
 
-at::Tensor Encoder::with_positions(const at::Tensor& x) {
-  if (!row_embedding_.defined()) return positions_->add(x);
-  // Pixels row by row; the class token, which comes first, has no place among them.
+at::Tensor Encoder::with_positions(const at::Tensor& x, const at::Tensor& places) {
+  at::Tensor positions = places;
+  if (places.defined() && class_embedding_.defined()) {  // the class token comes first
+    positions = at::cat({at::zeros({places.size(0), 1}, places.options()), places + 1}, 1);
+  }
+  if (!row_embedding_.defined()) return positions_->add(x, positions);
+  // Pixels row by row; the class token has no place among them.
   const at::Tensor grid = (row_embedding_.unsqueeze(1) + column_embedding_.unsqueeze(0)).flatten(0, 1);
   const at::Tensor all =
       class_embedding_.defined() ? at::cat({at::zeros({1, config_.width}, grid.options()), grid}) : grid;
-  return x + all.narrow(0, 0, x.size(1));
+  return x + (positions.defined() ? at::embedding(all, positions) : all.narrow(0, 0, x.size(1)));
 }
 
-at::Tensor Encoder::embed(const at::Tensor& content) {
+at::Tensor Encoder::embed(const at::Tensor& content, const at::Tensor& places) {
   at::Tensor x =
       token_embedding_ ? token_embedding_->forward(content) : value_embedding_->forward(content.unsqueeze(-1));
   if (class_embedding_.defined()) {
     x = at::cat({class_embedding_.to(x.scalar_type()).expand({x.size(0), 1, config_.width}), x}, 1);
   }
-  x = with_positions(x);
+  x = with_positions(x, places);
   return config_.dropout > 0 && is_training() ? at::dropout(x, config_.dropout, true) : x;
 }
 
-at::Tensor Encoder::forward(const Sequences& input) {
-  at::Tensor x = embed(input.content);
-  at::Tensor mask = input.mask;
+// Pixels [B, T, C] that stand column by column, or row by row, the other way; the class token stays the first.
+at::Tensor Encoder::other_scan(const at::Tensor& x, bool by_columns) const {
+  const std::int64_t before = class_embedding_.defined() ? 1 : 0, pixels = x.size(1) - before;
+  if (pixels != config_.input.image_width * config_.input.image_height) {
+    throw UserError("model.scan=alternate reads whole images of " + std::to_string(config_.input.image_width) + " x " +
+                    std::to_string(config_.input.image_height) + " pixels; got " + std::to_string(pixels) +
+                    " pixels. Set model.scan=rows, or do not cut images by data.max_length");
+  }
+  const std::int64_t lines = by_columns ? config_.input.image_width : config_.input.image_height;
+  const at::Tensor turned = x.narrow(1, before, pixels).unflatten(1, {lines, pixels / lines}).transpose(1, 2);
+  return before == 0 ? turned.flatten(1, 2) : at::cat({x.narrow(1, 0, before), turned.flatten(1, 2)}, 1);
+}
+
+at::Tensor Encoder::forward(const Sequences& images) {
+  DrawnPixels drawn{images, {}};
+  if (config_.skip_blank) {
+    drawn = drawn_pixels(images, config_.input.blank, is_training() ? config_.input.most_drawn : 0);
+  }
+  at::Tensor x = embed(drawn.sequences.content, drawn.places);
+  at::Tensor mask = drawn.sequences.mask;
   if (mask.defined() && class_embedding_.defined()) {
     mask = at::cat({at::ones({mask.size(0), 1}, mask.options()), mask}, 1);
   }
-  for (const auto& block : blocks_) x = block->forward(x, mask);
+  bool by_columns = false;
+  for (const auto& block : blocks_) {
+    x = block->forward(x, mask);
+    if (config_.scan == "rows") continue;
+    x = other_scan(x, by_columns);
+    if (mask.defined()) mask = other_scan(mask.unsqueeze(-1), by_columns).squeeze(-1);
+    by_columns = !by_columns;
+  }
   x = norm_->forward(x);
   if (class_embedding_.defined()) return x.select(1, 0);
   if (!mask.defined()) return x.mean(1);

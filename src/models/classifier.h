@@ -11,24 +11,21 @@
 
 #include "models/config.h"
 #include "models/position_embedding.h"
+#include "models/sequences.h"
 #include "nn/block.h"
 
 namespace cosformer::models {
 
-// Sequences of one width, padded at their ends.
-struct Sequences {
-  at::Tensor content;  // [B, T]: token ids (int32 or int64), or float values
-  at::Tensor mask;     // [B, T] bool, true = present; undefined: all are
-};
-
 class Encoder : public torch::nn::Module {
  public:
   explicit Encoder(const ModelConfig& config);
-  at::Tensor forward(const Sequences& input);  // → [B, width]
+  at::Tensor forward(const Sequences& images);  // → [B, width]
 
  private:
-  at::Tensor embed(const at::Tensor& content);
-  at::Tensor with_positions(const at::Tensor& x);
+  // `places` [B, T]: where in the image each pixel stands; undefined: one after the other.
+  at::Tensor embed(const at::Tensor& content, const at::Tensor& places);
+  at::Tensor with_positions(const at::Tensor& x, const at::Tensor& places);
+  at::Tensor other_scan(const at::Tensor& x, bool by_columns) const;
 
   ModelConfig config_;
   torch::nn::Embedding token_embedding_{nullptr};

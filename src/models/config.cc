@@ -23,6 +23,10 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.norm_place", c.norm_place, "before each part, or after its residual connection", {"before", "after"});
   s.add("model.positions", c.positions, "how positions are told; grid: of images, by row and column",
         {"none", "sinusoidal", "learned", "rotary", "grid", "stochastic"});
+  s.add("model.scan", c.scan, "images: row by row; alternate: every second layer reads them column by column",
+        {"rows", "alternate"});
+  s.add("model.skip_blank", c.skip_blank,
+        "images: pixels of value 0 are left out, as the Long Range Arena's code has it, for which they are padding");
   s.add("model.stochastic_realizations", c.stochastic.realizations,
         "stochastic positions: random realisations, the dimension of queries and keys", 1, 4096);
   s.add("model.stochastic_sines", c.stochastic.sines, "stochastic positions: sines of a kernel", 1, 4096);
@@ -45,6 +49,8 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("input.image_height", c.input.image_height, "pixels");
   s.add("input.value_scale", c.input.value_scale, "what stored values are multiplied with");
   s.add("input.classes", c.input.classes, "names");
+  s.add("input.blank", c.input.blank, "what a pixel of value 0 is read as");
+  s.add("input.most_drawn", c.input.most_drawn, "pixels above 0 of the fullest training image; 0: not counted", 0);
 }
 
 void apply_preset(ModelConfig& config, const Settings& settings) {
@@ -54,6 +60,24 @@ void apply_preset(ModelConfig& config, const Settings& settings) {
 std::string label_of(const ModelConfig& config) {
   return nn::label_of(config.attention, config.causal);
 }
+
+namespace {
+
+void require_blanks_can_be_skipped(const ModelConfig& c) {
+  if (!c.skip_blank) return;
+  if (c.input.image_width == 0) {
+    throw UserError("settings: model.skip_blank leaves out pixels of images, but the data are none; set false");
+  }
+  if (c.scan != "rows") {
+    throw UserError("settings: with model.skip_blank there are no whole columns to read; set model.scan=rows");
+  }
+  if (c.positions == "rotary" || c.positions == "stochastic") {
+    throw UserError("settings: with model.skip_blank positions are those in the image, which " + c.positions +
+                    " ones do not tell; set model.positions to grid, learned, sinusoidal or none");
+  }
+}
+
+}  // namespace
 
 void require_heads_fit(const ModelConfig& c) {
   if (c.head_dim == 0 && c.width % c.heads != 0) {
@@ -79,6 +103,14 @@ void require_possible(const ModelConfig& c) {
         "settings: model.positions=grid tells rows and columns of images, but the data are none; "
         "set learned, sinusoidal or none");
   }
+  if (c.scan == "alternate" && c.input.image_width == 0) {
+    throw UserError("settings: model.scan=alternate turns rows and columns of images, but the data are none; set rows");
+  }
+  if (c.scan == "alternate" && c.causal) {
+    throw UserError(
+        "settings: with model.causal the pixels before a place are those of the rows above it; set model.scan=rows");
+  }
+  require_blanks_can_be_skipped(c);
   nn::require_possible(c.attention, c.causal);
   nn::require_positions_possible(c.attention, c.positions);
 }

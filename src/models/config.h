@@ -20,6 +20,8 @@ struct InputConfig {
   std::int64_t image_width = 0, image_height = 0;  // of sequences that are images, row by row
   double value_scale = 1;                          // of real values as they are stored
   std::vector<std::string> classes;
+  double blank = 0;             // what a pixel of value 0 is read as
+  std::int64_t most_drawn = 0;  // pixels above 0 of the fullest training image; 0: not counted
 };
 
 struct ModelConfig {
@@ -29,7 +31,8 @@ struct ModelConfig {
   std::int64_t head_dim = 0;  // 0: width / heads
   std::int64_t feed_forward = 256;
   std::string activation = "gelu", norm = "layer", norm_place = "before";
-  std::string positions = "learned";
+  std::string positions = "learned", scan = "rows";
+  bool skip_blank = false;                  // of images: pixels of value 0 are not read
   nn::StochasticPositionConfig stochastic;  // with positions "stochastic"
   std::string pooling = "mean", pooled_norm = "none";
   bool causal = false;

@@ -6,18 +6,41 @@
 
 #include <ATen/ATen.h>
 
+#include "base/error.h"
 #include "base/table.h"
 #include "nn/attention_traits.h"
 #include "train/batching.h"
+#include "train/image_symmetries.h"
 #include "train/precision.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
 namespace {
 
+// The number of pixels above 0 of the fullest image.
+std::int64_t most_drawn(const data::Dataset& images) {
+  std::int64_t most = 1;
+  std::vector<float> pixels;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const data::SequenceView image = images.get(i).first;
+    pixels.resize(image.size);
+    image.copy_values(image.size, 1, pixels.data());
+    most = std::max<std::int64_t>(most, std::count_if(pixels.begin(), pixels.end(), [](float p) { return p != 0; }));
+  }
+  return most;
+}
+
 std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const data::TaskData& task, at::Device device) {
+  const data::DatasetInfo& info = task.train->info();
+  if (config.train.rotate && (info.width == 0 || info.width != info.height)) {
+    throw UserError(
+        "settings: train.rotate turns square images; the data set '" + info.name + "' holds " +
+        (info.width == 0 ? "none" : "images of " + std::to_string(info.width) + " x " + std::to_string(info.height)) +
+        ". Set train.rotate=false");
+  }
   models::ModelConfig model = config.model;
   model.input = input_of(task);
+  if (model.skip_blank && model.input.image_width > 0) model.input.most_drawn = most_drawn(*task.train);
   at::manual_seed(step_seed(config.train.seed, 0));
   auto result = std::make_shared<models::Classifier>(model);
   result->to(device);
@@ -25,19 +48,14 @@ std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const da
   return result;
 }
 
+// Behind the inputs of a batch: whether images are mirrored and turned; undefined where they never are.
+constexpr std::size_t kSymmetries = 5;
+
 std::int64_t tokens_of(const data::Batch& batch) {
   std::int64_t count = 0;
   for (const std::int32_t length : batch.first.lengths) count += length;
   for (const std::int32_t length : batch.second.lengths) count += length;
   return count;
-}
-
-// Half of the images mirrored left to right.
-at::Tensor mirrored(const at::Tensor& content, std::int64_t width, std::int64_t height) {
-  const std::int64_t count = content.size(0);
-  const at::Tensor images = content.view({count, height, width});
-  const at::Tensor chosen = at::rand({count, 1, 1}, content.options().dtype(at::kFloat)).lt(0.5);
-  return at::where(chosen, images.flip(2), images).view({count, height * width});
 }
 
 std::string percent(double share) {
@@ -99,7 +117,13 @@ JobBatch ClassificationJob::next() {
       few_shapes_ && width > 0
           ? to_device_filled(*batch, device_, std::max<std::int64_t>(config_.train.token_budget / width, 1))
           : to_device(*batch, device_);
-  return {step_inputs(on_device),
+  StepInputs inputs = step_inputs(on_device);
+  inputs.emplace_back();
+  if (mirrors() || config_.train.rotate) {
+    const bool on = batch->position.epoch >= static_cast<std::uint64_t>(config_.train.plain_epochs);
+    inputs[kSymmetries] = at::full({}, on ? 1.0F : 0.0F, at::TensorOptions(device_));
+  }
+  return {std::move(inputs),
           batch->position,
           batch->next,
           tokens_of(*batch),
@@ -113,9 +137,10 @@ std::string ClassificationJob::name_places(const std::vector<std::uint64_t>& pla
 at::Tensor ClassificationJob::loss(const StepInputs& inputs) {
   DeviceBatch batch = device_batch(inputs);
   const data::DatasetInfo& info = task_.train->info();
-  if (config_.train.flip && info.width > 0) {
-    batch.first.content = mirrored(batch.first.content, info.width, info.height);
-  }
+  at::Tensor& content = batch.first.content;
+  const at::Tensor& on = inputs.at(kSymmetries);
+  if (mirrors()) content = mirrored(content, info.width, info.height, on);
+  if (config_.train.rotate) content = rotated(content, info.width, on);
   return classification_loss(*model_, batch, config_.train.label_smoothing);
 }
 

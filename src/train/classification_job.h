@@ -41,6 +41,8 @@ class ClassificationJob final : public Job {
   std::string describe_best(double value) const override;
 
  private:
+  bool mirrors() const { return config_.train.flip && task_.train->info().width > 0; }
+
   RunConfig config_;
   const data::TaskData& task_;
   std::string tokenizer_;

@@ -130,6 +130,7 @@ models::InputConfig input_of(const data::TaskData& task) {
   input.image_height = info.height;
   input.value_scale = info.value_scale;
   input.classes = info.classes;
+  input.blank = values ? 0 : data::kFirstToken;
   return input;
 }
 

@@ -19,6 +19,9 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.width_multiple", c.width_multiple,
         "batches are padded to a multiple of it; on a GPU each width becomes a graph, so 128 suits long texts", 1);
   s.add("train.flip", c.flip, "images: mirror half of the training images");
+  s.add("train.rotate", c.rotate, "square images: turn each training image by a random number of quarter turns");
+  s.add("train.plain_epochs", c.plain_epochs,
+        "epochs before train.flip and train.rotate begin: a hard task is begun faster on images that come again", 0);
   s.add("train.lr", c.lr, "peak learning rate");
   s.add("train.final_lr", c.final_lr, "learning rate at the end of cosine and linear");
   s.add("train.schedule", c.schedule, "how the learning rate goes on after the warm-up", schedule_names());

@@ -20,7 +20,9 @@ struct TrainConfig {
   std::int64_t accumulate = 1;
   bool fixed_width = false;  // pad every batch to the greatest length: one shape for all
   std::int64_t width_multiple = 16;
-  bool flip = false;  // images: mirror half of the training images
+  bool flip = false;              // images: mirror half of the training images
+  bool rotate = false;            // square images: turn each by none to three quarters
+  std::int64_t plain_epochs = 0;  // at the beginning, without either
 
   double lr = 1e-3, final_lr = 0;
   std::string schedule = "cosine";

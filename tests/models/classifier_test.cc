@@ -55,6 +55,8 @@ const std::vector<std::vector<std::string>>& variants() {
       {"model.attention=synthesizer", "attention.variant=random", "model.causal=true"},
       {"model.attention=one_vs_each", "model.positions=rotary"},
       {"model.attention=cosformer", "model.pooled_norm=batch"},
+      {"model.attention=cosformer", "model.positions=grid", "model.skip_blank=true", "input.image_width=11",
+       "input.image_height=3"},
   };
   return all;
 }
@@ -133,6 +135,66 @@ TEST(Classifier, PooledNormOfPairsKnowsNoOrder) {
   EXPECT_TRUE(at::allclose(mean, again.named_buffers()["pooled_norm.running_mean"], 1e-5, 1e-7));
 }
 
+// What does not know of order does not notice how images are read; what does, reads the second layer's by columns.
+TEST(Classifier, EverySecondLayerMayReadColumns) {
+  const std::vector<std::string> image{"input.image_width=11", "input.image_height=3", "model.positions=grid"};
+  const auto logits = [&](std::vector<std::string> assignments, const Sequences& input) {
+    assignments.insert(assignments.end(), image.begin(), image.end());
+    at::manual_seed(10);
+    Classifier model(small_config(assignments));
+    model.eval();
+    return model.forward(input);
+  };
+  Sequences input = tokens(3, 33);
+  for (const char* pooling : {"model.pooling=mean", "model.pooling=cls"}) {
+    const auto differ = [&](const std::string& attention, const std::string& layers) {
+      const at::Tensor rows = logits({attention, layers, pooling}, input);
+      return !at::allclose(rows, logits({attention, layers, pooling, "model.scan=alternate"}, input), 1e-5, 1e-5);
+    };
+    EXPECT_FALSE(differ("model.attention=softmax", "model.layers=3"));
+    EXPECT_FALSE(differ("model.attention=cosformer", "model.layers=1"));
+    EXPECT_TRUE(differ("model.attention=cosformer", "model.layers=2"));
+    EXPECT_TRUE(differ("model.attention=cosformer_plus", "model.layers=3"));
+  }
+  input.mask = at::rand({3, 33}).lt(0.7);  // it is turned with the pixels
+  EXPECT_TRUE(at::allclose(logits({"model.attention=softmax", "model.scan=alternate"}, input),
+                           logits({"model.attention=softmax"}, input), 1e-5, 1e-5));
+  EXPECT_THROW(logits({"model.scan=alternate"}, tokens(2, 30)), UserError);
+}
+
+// Without blank pixels a model answers as with a mask over them, where the mechanism does not see the gaps.
+TEST(Classifier, BlankPixelsMayBeSkipped) {
+  for (const char* pooling : {"model.pooling=mean", "model.pooling=cls"}) {
+    for (const char* positions : {"grid", "learned", "sinusoidal", "none"}) {
+      for (const bool values : {false, true}) {
+        std::vector<std::string> assignments{"model.attention=softmax", "input.image_width=11", "input.image_height=3",
+                                             pooling, std::string("model.positions=") + positions};
+        assignments.emplace_back(values ? "input.vocabulary=0" : "input.blank=2");
+        SCOPED_TRACE(testing::PrintToString(assignments));
+        Sequences images = tokens(4, 33);
+        images.content = at::where(at::rand({4, 33}).lt(0.6), at::full({}, 2, at::kInt), images.content);
+        images.content[1].fill_(2);  // nothing is drawn: the first pixel stays
+        if (values) images.content = images.content.sub(2).to(at::kFloat);
+        Sequences masked = images;
+        masked.mask = images.content.ne(values ? 0 : 2);
+        masked.mask[1][0] = true;
+        const auto logits = [&](const Sequences& input, bool skip, bool training) {
+          std::vector<std::string> all = assignments;
+          all.push_back(std::string("model.skip_blank=") + (skip ? "true" : "false"));
+          if (training) all.emplace_back("input.most_drawn=30");
+          at::manual_seed(11);
+          Classifier model(small_config(all));
+          model.train(training);
+          return model.forward(input);
+        };
+        const at::Tensor expected = logits(masked, false, false);
+        EXPECT_TRUE(at::allclose(logits(images, true, false), expected, 1e-4, 1e-5));
+        EXPECT_TRUE(at::allclose(logits(images, true, true), expected, 1e-4, 1e-5));
+      }
+    }
+  }
+}
+
 TEST(ModelConfig, ReadsBackFromWhatIsStored) {
   for (const auto& variant : variants()) {
     const ModelConfig config = small_config(variant);
@@ -147,6 +209,17 @@ TEST(ModelConfig, RefusesWhatCannotBeBuilt) {
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "attention.horizon=20"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=cosformer", "model.positions=rotary"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.positions=grid"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.scan=alternate"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.skip_blank=true"})), UserError);
+  EXPECT_THROW(Classifier(small_config({"model.skip_blank=true", "model.attention=softmax", "model.positions=rotary",
+                                        "input.image_width=11", "input.image_height=3"})),
+               UserError);
+  EXPECT_THROW(Classifier(small_config(
+                   {"model.skip_blank=true", "model.scan=alternate", "input.image_width=11", "input.image_height=3"})),
+               UserError);
+  EXPECT_THROW(Classifier(small_config(
+                   {"model.scan=alternate", "model.causal=true", "input.image_width=11", "input.image_height=3"})),
+               UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=softmax", "model.positions=stochastic"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.stochastic_sines=7"})), UserError);
   EXPECT_THROW(Classifier(small_config({"model.attention=linformer", "model.causal=true"})), UserError);

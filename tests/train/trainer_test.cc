@@ -51,6 +51,38 @@ data::TaskData letter_task(bool with_pairs = false) {
   return task;
 }
 
+// Are few or many pixels drawn?
+data::TaskData image_task(int width, int height) {
+  std::mt19937 random(8);
+  const auto part = [&](int count) {
+    data::DatasetBuilder builder(data::ElementType::kU8);
+    for (int at = 0; at < count; ++at) {
+      const int label = static_cast<int>(random() % 2);
+      std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * height), 0);
+      for (std::size_t drawn = 0; drawn < 3 + 6 * static_cast<std::size_t>(label) + random() % 4; ++drawn) {
+        pixels[random() % pixels.size()] = static_cast<std::uint8_t>(1 + random() % 255);
+      }
+      builder.add(std::span<const std::uint8_t>(pixels), label);
+    }
+    data::DatasetInfo info;
+    info.name = "dots";
+    info.content = data::Content::kValues;
+    info.vocabulary = data::kByteVocabulary;
+    info.value_scale = 1.0F / 255.0F;
+    info.width = width;
+    info.height = height;
+    info.classes = {"few", "many"};
+    return builder.finish(info);
+  };
+  data::TaskData task;
+  task.train = part(240);
+  task.valid = part(60);
+  task.test = part(60);
+  task.max_length = width * height;
+  task.reading = data::Reading::kTokens;
+  return task;
+}
+
 RunConfig small_run(const std::vector<std::string>& assignments) {
   RunConfig config;
   Settings settings;
@@ -94,15 +126,17 @@ TEST(Trainer, GoesOnExactlyAfterInterruptions) {
       {"model.attention=performer", "attention.redraw=5", "attention.features=12", "model.positions=stochastic"},
       {"model.attention=rfa", "attention.features=12"},
       {"model.pooled_norm=batch", "train.batch_size=7"},
+      {"model.skip_blank=true", "model.positions=grid", "train.flip=true", "train.rotate=true", "train.plain_epochs=1"},
   };
   for (const std::vector<std::string>& variant : variants) {
     SCOPED_TRACE(::testing::PrintToString(variant));
     std::vector<std::string> assignments{"train.log_every=3", "model.dropout=0.2"};
     assignments.insert(assignments.end(), variant.begin(), variant.end());
     const RunConfig config = small_run(assignments);
+    const data::TaskData task = config.train.rotate ? image_task(6, 6) : letter_task();
     const std::string whole = folder.file("whole-" + variant.front()), parts = folder.file("parts-" + variant.front());
     Watched watched;
-    train_in(whole, config, letter_task(), watched);
+    train_in(whole, config, task, watched);
     TrainResult result;
     int processes = 0;
     do {
@@ -110,13 +144,42 @@ TEST(Trainer, GoesOnExactlyAfterInterruptions) {
       interrupted.on_step = [&](std::int64_t step) {
         if (step % 7 == 0 || step == 20) std::raise(SIGINT);  // 20: in the middle of an evaluation
       };
-      result = train_in(parts, config, letter_task(), interrupted);
+      result = train_in(parts, config, task, interrupted);
       ++processes;
     } while (result.ending == Ending::kInterrupted && processes < 20);
     EXPECT_EQ(processes, 7);
     EXPECT_EQ(numbers_of(parts), numbers_of(whole));
     EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
   }
+}
+
+TEST(Trainer, TurnsImagesAfterThePlainEpochs) {
+  const TemporaryDirectory folder;
+  const auto losses = [&](const std::string& name, const std::vector<std::string>& assignments) {
+    std::vector<std::string> all{"model.dropout=0", "train.steps=20"};  // an epoch has 15
+    all.insert(all.end(), assignments.begin(), assignments.end());
+    Watched watched;
+    train_in(folder.file(name), small_run(all), image_task(5, 5), watched);
+    std::vector<double> found;
+    for (const nlohmann::json& entry : numbers_of(folder.file(name))) {
+      if (entry.contains("loss")) found.push_back(entry["loss"]);
+    }
+    return found;
+  };
+  const std::vector<double> plain = losses("plain", {});
+  const std::vector<double> turned = losses("turned", {"train.rotate=true", "train.flip=true", "train.plain_epochs=1"});
+  ASSERT_EQ(plain.size(), 20U);
+  ASSERT_EQ(turned.size(), 20U);
+  EXPECT_TRUE(std::equal(plain.begin(), plain.begin() + 15, turned.begin()));
+  EXPECT_NE(plain[16], turned[16]);
+  EXPECT_NE(losses("at_once", {"train.rotate=true"})[1], plain[1]);
+}
+
+TEST(Trainer, RefusesToTurnWhatIsNotSquare) {
+  const RunConfig config = small_run({"train.rotate=true"});
+  EXPECT_NE(message_of<UserError>([&] { ClassificationJob(config, image_task(6, 5)); }).find("6 x 5"),
+            std::string::npos);
+  EXPECT_THROW(ClassificationJob(config, letter_task()), UserError);
 }
 
 TEST(Trainer, StopsEarly) {
