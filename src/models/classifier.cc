@@ -88,12 +88,13 @@ at::Tensor Encoder::forward(const Sequences& images) {
     mask = at::cat({at::ones({mask.size(0), 1}, mask.options()), mask}, 1);
   }
   bool by_columns = false;
-  for (const auto& block : blocks_) {
-    x = block->forward(x, mask);
-    if (config_.scan == "rows") continue;
-    x = other_scan(x, by_columns);
-    if (mask.defined()) mask = other_scan(mask.unsqueeze(-1), by_columns).squeeze(-1);
-    by_columns = !by_columns;
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    if (layer > 0 && config_.scan == "alternate") {
+      x = other_scan(x, by_columns);
+      if (mask.defined()) mask = other_scan(mask.unsqueeze(-1), by_columns).squeeze(-1);
+      by_columns = !by_columns;
+    }
+    x = blocks_[layer]->forward(x, mask);
   }
   x = norm_->forward(x);
   if (class_embedding_.defined()) return x.select(1, 0);
