@@ -30,19 +30,9 @@ IDEAS = {
     "convolution": dict(convolution=3, gate=True),
     "softmax": dict(attention="softmax", positions="sines", tied=True),
     "softmax_masked": dict(attention="softmax", positions="sines", tied=True, masked_steps=1500),
-    "pooled": dict(pool="batch"),
-    "pooled_sines": dict(pool="batch", positions="sines", tied=True),
-    "batch_blocks": dict(pool="batch", norm="batch", positions="sines", tied=True),
     "pooled_masked": dict(pool="batch", positions="sines", tied=True, masked_steps=4000),
-    "pooled_convolution": dict(pool="batch", convolution=3, gate=True),
-    "pooled_softmax": dict(pool="batch", attention="softmax", positions="sines", tied=True),
     "network": dict(network=True),
     "drawn": dict(pool="batch", drawn=576),
-    "drawn_grid": dict(pool="batch", drawn=576, positions="grid"),
-    "grid_convolution": dict(pool="batch", convolution=3, gate=True, positions="grid"),
-    "drawn_plain": dict(drawn=576),
-    "drawn_sines": dict(pool="batch", positions="sines", tied=True, drawn=576),
-    "drawn_softmax": dict(pool="batch", attention="softmax", drawn=576),
     "convolution_masked": dict(convolution=3, gate=True, masked_steps=1500),
 }
 
@@ -93,8 +83,7 @@ class Attention(nn.Module):
             qkv = qkv + self.convolution(image).flatten(2).transpose(1, 2)
         q, k, v = qkv.view(batch, time_, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         if self.kind == "softmax":
-            mask = None if present is None else present[:, None, None]
-            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            y = F.scaled_dot_product_attention(q, k, v)
         else:
             q, k = F.relu(q), F.relu(k)
             cosine, sine = self.cosine, self.sine
@@ -109,24 +98,18 @@ class Attention(nn.Module):
         return self.out(y * F.silu(self.gate(x)) if self.gate is not None else y)
 
 
-class TokenBatchNorm(nn.BatchNorm1d):
-    def forward(self, x):
-        return super().forward(x.flatten(0, 1)).view_as(x)
-
-
 class Model(nn.Module):
-    def __init__(self, positions="learned", reading="tokens", layers=4, width=128, heads=4, pool="plain", norm="layer",
-                 drawn=0, **attention):
+    def __init__(self, positions="learned", reading="tokens", layers=4, width=128, heads=4, pool="plain", drawn=0,
+                 **attention):
         super().__init__()
         self.pooled = nn.BatchNorm1d(width) if pool == "batch" else nn.Identity()
-        self.reading, norm_kind, self.drawn = reading, norm, drawn
+        self.reading, self.drawn = reading, drawn
         self.pixels = nn.Embedding(257, width)
         nn.init.normal_(self.pixels.weight, std=0.5 if positions == "sines" else 0.02)
         self.level = nn.Linear(1, width)
-        self.grid = positions == "grid"
-        table = sines(width) if positions == "sines" else torch.randn(2 * SIDE if self.grid else LENGTH, width) * 0.02
+        table = sines(width) if positions == "sines" else torch.randn(LENGTH, width) * 0.02
         self.positions = nn.Parameter(table)
-        norm = lambda: TokenBatchNorm(width) if norm_kind == "batch" else nn.LayerNorm(width, elementwise_affine=False)
+        norm = lambda: nn.LayerNorm(width, elementwise_affine=False)
         self.layers = nn.ModuleList()
         for _ in range(layers):
             mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
@@ -138,10 +121,7 @@ class Model(nn.Module):
     def forward(self, pixels, each=False):
         x = self.pixels(pixels) if self.reading == "tokens" else self.level(pixels[..., None] / 64.0)
         places = present = None
-        if self.grid:
-            x = x + (self.positions[:SIDE, None] + self.positions[None, SIDE:]).flatten(0, 1)
-        else:
-            x = x + self.positions
+        x = x + self.positions
         if self.drawn:
             places = (pixels == 0).to(torch.int8).argsort(dim=1, stable=True)[:, : self.drawn]
             present = pixels.gather(1, places) > 0
@@ -210,8 +190,6 @@ def main():
             batch = batch.flip(2)
         if step % 4 > 1:
             batch = batch.transpose(1, 2)
-        if step % 8 > 3:
-            batch = batch.flip(1)
         batch = batch.reshape(-1, LENGTH)
         with torch.autocast("cuda", torch.bfloat16):
             if masked:

@@ -77,22 +77,20 @@ at::Tensor Encoder::other_scan(const at::Tensor& x, bool by_columns) const {
   return before == 0 ? turned.flatten(1, 2) : at::cat({x.narrow(1, 0, before), turned.flatten(1, 2)}, 1);
 }
 
-at::Tensor Encoder::forward(const Sequences& images) {
-  DrawnPixels drawn{images, {}};
-  if (config_.skip_blank) {
-    drawn = drawn_pixels(images, config_.input.blank, is_training() ? config_.input.most_drawn : 0);
-  }
-  at::Tensor x = embed(drawn.sequences.content, drawn.places);
-  at::Tensor mask = drawn.sequences.mask;
+at::Tensor Encoder::forward(const Sequences& input) {
+  const DrawnPixels read = config_.skip_blank
+                               ? drawn_pixels(input, config_.input.blank, is_training() ? config_.input.most_drawn : 0)
+                               : DrawnPixels{input, {}};
+  at::Tensor x = embed(read.sequences.content, read.places);
+  at::Tensor mask = read.sequences.mask;
   if (mask.defined() && class_embedding_.defined()) {
     mask = at::cat({at::ones({mask.size(0), 1}, mask.options()), mask}, 1);
   }
-  bool by_columns = false;
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     if (layer > 0 && config_.scan == "alternate") {
+      const bool by_columns = layer % 2 == 0;  // as the layer before it has read them
       x = other_scan(x, by_columns);
       if (mask.defined()) mask = other_scan(mask.unsqueeze(-1), by_columns).squeeze(-1);
-      by_columns = !by_columns;
     }
     x = blocks_[layer]->forward(x, mask);
   }

@@ -19,7 +19,7 @@ namespace cosformer::models {
 class Encoder : public torch::nn::Module {
  public:
   explicit Encoder(const ModelConfig& config);
-  at::Tensor forward(const Sequences& images);  // → [B, width]
+  at::Tensor forward(const Sequences& input);  // → [B, width]
 
  private:
   // `places` [B, T]: where in the image each pixel stands; undefined: one after the other.

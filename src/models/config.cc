@@ -9,6 +9,33 @@ void add_all(Settings& settings, ModelConfig& config) {
   add_settings(settings, config, true);
 }
 
+// `wish`: the setting and what it does with images.
+void require_images(const ModelConfig& c, const std::string& wish, const std::string& instead) {
+  if (c.input.image_width > 0) return;
+  throw UserError("settings: " + wish + " of images, but the data are none; set " + instead);
+}
+
+void require_scan_possible(const ModelConfig& c) {
+  if (c.scan == "rows") return;
+  require_images(c, "model.scan=alternate turns rows and columns", "rows");
+  if (c.causal) {
+    throw UserError(
+        "settings: with model.causal the pixels before a place are those of the rows above it; set model.scan=rows");
+  }
+}
+
+void require_blanks_can_be_skipped(const ModelConfig& c) {
+  if (!c.skip_blank) return;
+  require_images(c, "model.skip_blank leaves out pixels", "false");
+  if (c.scan != "rows") {
+    throw UserError("settings: with model.skip_blank there are no whole columns to read; set model.scan=rows");
+  }
+  if (c.positions == "rotary" || c.positions == "stochastic") {
+    throw UserError("settings: with model.skip_blank positions are those in the image, which " + c.positions +
+                    " ones do not tell; set model.positions to grid, learned, sinusoidal or none");
+  }
+}
+
 }  // namespace
 
 void add_settings(Settings& s, ModelConfig& c, bool with_input) {
@@ -61,24 +88,6 @@ std::string label_of(const ModelConfig& config) {
   return nn::label_of(config.attention, config.causal);
 }
 
-namespace {
-
-void require_blanks_can_be_skipped(const ModelConfig& c) {
-  if (!c.skip_blank) return;
-  if (c.input.image_width == 0) {
-    throw UserError("settings: model.skip_blank leaves out pixels of images, but the data are none; set false");
-  }
-  if (c.scan != "rows") {
-    throw UserError("settings: with model.skip_blank there are no whole columns to read; set model.scan=rows");
-  }
-  if (c.positions == "rotary" || c.positions == "stochastic") {
-    throw UserError("settings: with model.skip_blank positions are those in the image, which " + c.positions +
-                    " ones do not tell; set model.positions to grid, learned, sinusoidal or none");
-  }
-}
-
-}  // namespace
-
 void require_heads_fit(const ModelConfig& c) {
   if (c.head_dim == 0 && c.width % c.heads != 0) {
     throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
@@ -98,18 +107,10 @@ void require_possible(const ModelConfig& c) {
     throw UserError("settings: model.stochastic_* belong to model.positions=stochastic; got positions " + c.positions);
   }
   if (c.input.classes.size() < 2) throw UserError("the data have fewer than two classes; there is nothing to learn");
-  if (c.positions == "grid" && c.input.image_width == 0) {
-    throw UserError(
-        "settings: model.positions=grid tells rows and columns of images, but the data are none; "
-        "set learned, sinusoidal or none");
+  if (c.positions == "grid") {
+    require_images(c, "model.positions=grid tells rows and columns", "learned, sinusoidal or none");
   }
-  if (c.scan == "alternate" && c.input.image_width == 0) {
-    throw UserError("settings: model.scan=alternate turns rows and columns of images, but the data are none; set rows");
-  }
-  if (c.scan == "alternate" && c.causal) {
-    throw UserError(
-        "settings: with model.causal the pixels before a place are those of the rows above it; set model.scan=rows");
-  }
+  require_scan_possible(c);
   require_blanks_can_be_skipped(c);
   nn::require_possible(c.attention, c.causal);
   nn::require_positions_possible(c.attention, c.positions);

@@ -48,9 +48,6 @@ std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const da
   return result;
 }
 
-// Behind the inputs of a batch: whether images are mirrored and turned; undefined where they never are.
-constexpr std::size_t kSymmetries = 5;
-
 std::int64_t tokens_of(const data::Batch& batch) {
   std::int64_t count = 0;
   for (const std::int32_t length : batch.first.lengths) count += length;
@@ -113,17 +110,15 @@ JobBatch ClassificationJob::next() {
   const std::optional<data::Batch> batch = stream_->next();
   if (!batch) throw std::logic_error("the stream of training batches ended");
   const std::int64_t width = batch->first.width + batch->second.width;
-  const DeviceBatch on_device =
+  DeviceBatch on_device =
       few_shapes_ && width > 0
           ? to_device_filled(*batch, device_, std::max<std::int64_t>(config_.train.token_budget / width, 1))
           : to_device(*batch, device_);
-  StepInputs inputs = step_inputs(on_device);
-  inputs.emplace_back();
   if (mirrors() || config_.train.rotate) {
-    const bool on = batch->position.epoch >= static_cast<std::uint64_t>(config_.train.plain_epochs);
-    inputs[kSymmetries] = at::full({}, on ? 1.0F : 0.0F, at::TensorOptions(device_));
+    const bool begun = batch->position.epoch >= static_cast<std::uint64_t>(config_.train.plain_epochs);
+    on_device.symmetries = at::full({}, begun ? 1.0F : 0.0F, at::TensorOptions(device_));
   }
-  return {std::move(inputs),
+  return {step_inputs(on_device),
           batch->position,
           batch->next,
           tokens_of(*batch),
@@ -138,9 +133,8 @@ at::Tensor ClassificationJob::loss(const StepInputs& inputs) {
   DeviceBatch batch = device_batch(inputs);
   const data::DatasetInfo& info = task_.train->info();
   at::Tensor& content = batch.first.content;
-  const at::Tensor& on = inputs.at(kSymmetries);
-  if (mirrors()) content = mirrored(content, info.width, info.height, on);
-  if (config_.train.rotate) content = rotated(content, info.width, on);
+  if (mirrors()) content = mirrored(content, info.width, info.height, batch.symmetries);
+  if (config_.train.rotate) content = rotated(content, info.width, batch.symmetries);
   return classification_loss(*model_, batch, config_.train.label_smoothing);
 }
 

@@ -10,6 +10,7 @@ namespace cosformer::train {
 struct DeviceBatch {
   models::Sequences first, second;  // `second` undefined unless there are pairs
   at::Tensor labels;                // [B] int64
+  at::Tensor symmetries;            // of images: 1 where they may be mirrored and turned, 0 not; undefined: never
 };
 
 // Labels of rows that only fill up a batch; the loss leaves them out.

@@ -20,6 +20,18 @@ using cosformer::testing::message_of;
 using cosformer::testing::read_bytes;
 using cosformer::testing::TemporaryDirectory;
 
+// `part(count)` makes so many examples.
+template <class Part>
+data::TaskData task_of(const Part& part, std::int64_t max_length) {
+  data::TaskData task;
+  task.train = part(240);
+  task.valid = part(60);
+  task.test = part(60);
+  task.max_length = max_length;
+  task.reading = data::Reading::kTokens;
+  return task;
+}
+
 // Which of three letters is in the text? The rest is noise; lengths differ.
 data::TaskData letter_task(bool with_pairs = false) {
   std::mt19937 random(7);
@@ -42,13 +54,7 @@ data::TaskData letter_task(bool with_pairs = false) {
     info.classes = {"a", "b", "c"};
     return builder.finish(info);
   };
-  data::TaskData task;
-  task.train = part(240);
-  task.valid = part(60);
-  task.test = part(60);
-  task.max_length = 64;
-  task.reading = data::Reading::kTokens;
-  return task;
+  return task_of(part, 64);
 }
 
 // Are few or many pixels drawn?
@@ -59,7 +65,8 @@ data::TaskData image_task(int width, int height) {
     for (int at = 0; at < count; ++at) {
       const int label = static_cast<int>(random() % 2);
       std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width * height), 0);
-      for (std::size_t drawn = 0; drawn < 3 + 6 * static_cast<std::size_t>(label) + random() % 4; ++drawn) {
+      const auto drawn = 3 + 6 * static_cast<unsigned long>(label) + random() % 4;
+      for (unsigned long i = 0; i < drawn; ++i) {
         pixels[random() % pixels.size()] = static_cast<std::uint8_t>(1 + random() % 255);
       }
       builder.add(std::span<const std::uint8_t>(pixels), label);
@@ -74,13 +81,7 @@ data::TaskData image_task(int width, int height) {
     info.classes = {"few", "many"};
     return builder.finish(info);
   };
-  data::TaskData task;
-  task.train = part(240);
-  task.valid = part(60);
-  task.test = part(60);
-  task.max_length = width * height;
-  task.reading = data::Reading::kTokens;
-  return task;
+  return task_of(part, width * height);
 }
 
 RunConfig small_run(const std::vector<std::string>& assignments) {
