@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "models/lm_losses.h"
+#include "nn/embedding.h"
 #include "nn/full_precision.h"
 
 namespace cosformer::models {
@@ -45,7 +46,7 @@ at::Tensor AdaptiveVocabulary::embed(const at::Tensor& tokens) {
   for (const Band& band : bands_) {
     const at::Tensor place = (tokens - band.begin).to(at::kLong);
     const at::Tensor inside = (place >= 0).logical_and(place < band.size).unsqueeze(-1);
-    at::Tensor x = at::embedding(band.embedding, place.clamp(0, band.size - 1));
+    at::Tensor x = nn::embed(band.embedding, place.clamp(0, band.size - 1));
     if (band.in_proj.defined()) x = at::matmul(x, band.in_proj.t());
     x = x * inside.to(x.scalar_type());
     sum = sum.defined() ? sum + x : x;

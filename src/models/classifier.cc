@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "models/block_config.h"
 #include "models/drawn_pixels.h"
+#include "nn/embedding.h"
 
 namespace cosformer::models {
 namespace {
@@ -51,12 +52,12 @@ at::Tensor Encoder::with_positions(const at::Tensor& x, const at::Tensor& places
   const at::Tensor grid = (row_embedding_.unsqueeze(1) + column_embedding_.unsqueeze(0)).flatten(0, 1);
   const at::Tensor all =
       class_embedding_.defined() ? at::cat({at::zeros({1, config_.width}, grid.options()), grid}) : grid;
-  return x + (positions.defined() ? at::embedding(all, positions) : all.narrow(0, 0, x.size(1)));
+  return x + (positions.defined() ? nn::embed(all, positions) : all.narrow(0, 0, x.size(1)));
 }
 
 at::Tensor Encoder::embed(const at::Tensor& content, const at::Tensor& places) {
-  at::Tensor x =
-      token_embedding_ ? token_embedding_->forward(content) : value_embedding_->forward(content.unsqueeze(-1));
+  at::Tensor x = token_embedding_ ? nn::embed(token_embedding_->weight, content)
+                                  : value_embedding_->forward(content.unsqueeze(-1));
   if (class_embedding_.defined()) {
     x = at::cat({class_embedding_.to(x.scalar_type()).expand({x.size(0), 1, config_.width}), x}, 1);
   }

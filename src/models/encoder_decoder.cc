@@ -9,6 +9,7 @@
 #include "cosformer/weights.h"
 #include "models/block_config.h"
 #include "models/lm_losses.h"
+#include "nn/embedding.h"
 #include "nn/full_precision.h"
 
 namespace cosformer::models {
@@ -51,7 +52,7 @@ void EncoderDecoder::require_length(std::int64_t tokens) const {
 }
 
 at::Tensor EncoderDecoder::embed(const at::Tensor& tokens, const at::Tensor& positions) {
-  const at::Tensor x = positions_->add(token_embedding_->forward(tokens), positions);
+  const at::Tensor x = positions_->add(nn::embed(token_embedding_->weight, tokens), positions);
   const double dropout = config_.model.dropout;
   return dropout > 0 && is_training() ? at::dropout(x, dropout, true) : x;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/block_config.h"
 #include "models/lm_losses.h"
+#include "nn/embedding.h"
 #include "nn/full_precision.h"
 
 namespace cosformer::models {
@@ -44,8 +45,8 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config) : config_(checke
 }
 
 at::Tensor LanguageModel::embed(const at::Tensor& tokens, const at::Tensor& positions) {
-  const at::Tensor x =
-      positions_->add(vocabulary_ ? vocabulary_->embed(tokens) : token_embedding_->forward(tokens), positions);
+  const at::Tensor x = positions_->add(
+      vocabulary_ ? vocabulary_->embed(tokens) : nn::embed(token_embedding_->weight, tokens), positions);
   const double dropout = config_.model.dropout;
   return dropout > 0 && is_training() ? at::dropout(x, dropout, true) : x;
 }

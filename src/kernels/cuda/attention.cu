@@ -1,5 +1,6 @@
 // The order of launches of the forward and the backward pass.
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/launch_params.h"
 #include "kernels/cuda/launch_table.h"
 #include "kernels/cuda/schedule.h"
 #include "kernels/cuda/states.h"
@@ -8,43 +9,9 @@
 namespace cosformer::kernels::cuda {
 namespace {
 
-// Remembers the first failure and makes everything after it a no-op.
-class Launches {
- public:
-  explicit Launches(cudaStream_t stream) : stream_(stream) {}
-  template <class Launch>
-  void add(Launch launch) {
-    if (status_ == cudaSuccess) status_ = launch(stream_);
-  }
-  cudaError_t status() const { return status_; }
-
- private:
-  cudaStream_t stream_;
-  cudaError_t status_ = cudaSuccess;
-};
-
-bool aligned(const void* data, std::int64_t batch, std::int64_t time, std::int64_t head, std::int64_t columns,
-             DType dtype) {
-  const std::int64_t unit = 16 / static_cast<std::int64_t>(size_of(dtype));
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && batch % unit == 0 && time % unit == 0 &&
-         head % unit == 0 && columns % unit == 0;
-}
-
-template <class AnyView>
-TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
-  return {view.data,
-          view.batch_stride,
-          view.head_stride,
-          static_cast<int>(view.time_stride),
-          static_cast<int>(columns),
-          aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, dtype) ? 1 : 0};
-}
-
 // Whether the kernels for Hopper's warpgroups can serve.
 bool suits_warpgroup(const Problem& p, const Gradients* g) {
-  const auto fits = [&](const auto& view, std::int64_t columns) {
-    return aligned(view.data, view.batch_stride, view.time_stride, view.head_stride, columns, p.dtype);
-  };
+  const auto fits = [&](const auto& view, std::int64_t columns) { return aligned(view, columns, p.dtype); };
   const bool forward = p.dtype == DType::kBFloat16 && p.dim <= kWarpgroupDim && p.value_dim <= kWarpgroupDim &&
                        p.feature_map == FeatureMap::kRelu && fits(p.q, p.dim) && fits(p.k, p.dim) &&
                        fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
@@ -104,8 +71,13 @@ class Passes {
   void backward() {
     if (!plan_.scans) {
       if (p_.key_sums == nullptr) sum_keys();
-      apply(Role::kQueryGradient, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
-      sum_queries();
+      if (warpgroup_ && narrow()) {
+        apply(Role::kQueryGradient, plan_.sum_cut_queries, key_slots_, plan_.slots_keys, Mode::kApplyAndSum);
+      } else {
+        apply(Role::kQueryGradient, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
+        sum_queries();
+      }
+      if (plan_.sum_cut_queries.count > 1) add_up_queries();
       apply(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
       apply(Role::kValueGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
       return;
@@ -191,7 +163,7 @@ class Passes {
     s.destination_time_stride = static_cast<int>(to->time_stride);
     s.destination_head_stride = to->head_stride;
     s.destination_columns = static_cast<int>(columns);
-    s.destination_aligned = aligned(to->data, to->batch_stride, to->time_stride, to->head_stride, columns, t) ? 1 : 0;
+    s.destination_aligned = aligned(*to, columns, t) ? 1 : 0;
     s.slices = value_slices(features_of(role), columns);
     s.denominator = static_cast<float*>(p_.denominator.data);
     s.denominator_batch_stride = p_.denominator.batch_stride;
@@ -304,6 +276,8 @@ class Passes {
       w.first = destination(queries ? g_->dq : g_->dk, p_.dim);
       w.second = destination(g_->dv, p_.value_dim);
     }
+    w.sums = query_slots_;
+    w.sum_slots = plan_.slots_queries;
     launches_.add([&](cudaStream_t stream) { return launch_warpgroup(pass, mode, narrow(), w, stream); });
   }
 
@@ -372,13 +346,21 @@ class Passes {
     s.states = query_slots_;
     s.slots = plan_.slots_queries;
     sum_segments(Role::kValueGradient, s);
-    if (s.segments == 1) return;
+  }
+
+  // The sums of the queries' segments become their total.
+  void add_up_queries() {
+    SweepParams s = base(Role::kValueGradient);
+    set_cut(s, plan_.sum_cut_queries);
+    s.frame = Frame::kColumns;
+    s.states = query_slots_;
+    s.slots = plan_.slots_queries;
     std::swap(s.q_length, s.k_length);  // the scan measures the side that was summed
     std::swap(s.cu_seqlens_q, s.cu_seqlens_k);
     scan(s, true, nullptr, nullptr, true);
   }
 
-  void apply(Role role, const Segments& segments, float* slots, int count) {
+  void apply(Role role, const Segments& segments, float* slots, int count, Mode mode = Mode::kApply) {
     SweepParams s = base(role);
     set_cut(s, segments);
     s.frame = Frame::kRows;
@@ -386,7 +368,8 @@ class Passes {
     s.slots = count;
     s.total_slot = count - 1;
     s.initial = InitialState::kTotal;
-    launch(role, Mode::kApply, s);
+    if (mode == Mode::kApplyAndSum) s.store = StoreState::kOfSegment;
+    launch(role, mode, s);
   }
 
   void sum_decay(const SweepParams& s) {

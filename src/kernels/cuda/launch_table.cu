@@ -21,6 +21,7 @@ cudaError_t launch_with_mode(Mode mode, const SweepParams& params, cudaStream_t 
         return launch_sweep<Io, kFeatures, kRole, Mode::kSum>(params, stream);
       }
       break;
+    case Mode::kApplyAndSum: break;  // the warpgroup kernels have it
   }
   return cudaErrorInvalidValue;
 }

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/device_numbers.cuh"
 #include "kernels/cuda/row_norm.h"
 #include "kernels/cuda/row_norm_body.h"
 #include "kernels/cuda/row_norm_ragged.h"
@@ -13,13 +13,6 @@ namespace {
 
 constexpr int kThreads = 128, kWarp = 32;
 constexpr int kSumColumns = 32, kSumRows = 32;  // of a block that adds up parts
-
-template <class T>
-struct DeviceNumbers {
-  using Stored = T;
-  static __device__ __forceinline__ float load(T x) { return to_float(x); }
-  static __device__ __forceinline__ T store(float x) { return from_float<T>(x); }
-};
 
 // kLanes neighbouring lanes of a warp. All teams of a warp call sum() together.
 template <int kTeamLanes>

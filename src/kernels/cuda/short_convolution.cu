@@ -1,6 +1,6 @@
 #include <cuda_runtime.h>
 
-#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/device_numbers.cuh"
 #include "kernels/cuda/short_convolution.h"
 #include "kernels/cuda/short_convolution_body.h"
 
@@ -8,13 +8,6 @@ namespace cosformer::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-
-template <class T>
-struct DeviceNumbers {
-  using Stored = T;
-  static __device__ __forceinline__ float load(T x) { return to_float(x); }
-  static __device__ __forceinline__ T store(float x) { return from_float<T>(x); }
-};
 
 template <class Io, int kLanes>
 __global__ void __launch_bounds__(kThreads)
@@ -54,18 +47,6 @@ unsigned blocks_for(const ShortConvolution& p, int lanes, std::int64_t tokens) {
 
 bool is_possible(const ShortConvolution& p) {
   return p.batch >= 0 && p.time >= 0 && p.channels >= 0 && p.width > 0 && p.before >= 0 && p.before < p.width;
-}
-
-// Calls `body` with the number format as a type.
-template <class Body>
-cudaError_t with_numbers(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::kFloat32: return body(DeviceNumbers<float>());
-    case DType::kBFloat16: return body(DeviceNumbers<__nv_bfloat16>());
-    case DType::kFloat16: return body(DeviceNumbers<__half>());
-    case DType::kFloat64: break;
-  }
-  return cudaErrorInvalidValue;
 }
 
 }  // namespace

@@ -16,8 +16,10 @@ namespace cosformer::kernels::cuda {
 // with g = dout / s and e = −dout·out / s. The state is Σ_j y_j ⊗ z_j with the angle and decay of j.
 enum class Role : std::uint8_t { kForward, kQueryGradient, kKeyGradient, kValueGradient };
 
-// What a sweep does: rows against a state that runs along; only the sum of the columns; rows against a finished sum.
-enum class Mode : std::uint8_t { kRun, kSum, kApply };
+// What a sweep does: rows against a state that runs along; only the sum of the columns; rows against a finished sum;
+// the same, and in one reading the sum that the other side's gradients need (warpgroup kernels, gradient of the
+// queries).
+enum class Mode : std::uint8_t { kRun, kSum, kApply, kApplyAndSum };
 
 struct TileSource {
   const void* data;

@@ -21,7 +21,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     wgmma::settle(out);
     finish_rows(stage, x, 0U, kForward ? w.first : w.second, position, scale, out);
   } else {
-    const std::uint32_t own = kBoth ? x + kTile : own_tile();
+    const std::uint32_t own = kBoth ? x + kTile : (kRowSums ? feature_tile(stage) : own_tile());
     {
       float out[8][4];
       if constexpr (kQueries) query_errors(stage, position, error, scale);
@@ -32,8 +32,13 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       }
       feature_rows_product(stage, x, own, position, error, scale, weights, out);
       if constexpr (kUpdate && !kBoth && !kDecayGradient) update(stage);
-      wgmma::wait<kUpdate && !kBoth ? 1 : 0>();
+      wgmma::wait<kUpdate && !kBoth && !kRowSums ? 1 : 0>();
       wgmma::settle(out);
+      if constexpr (kRowSums) {
+        wgmma::settle(state[0]);
+        wgmma::settle(state[1]);
+        __syncthreads();  // results go where other warps' sums have been reading
+      }
       if constexpr (kHasOwn) {
         wait_copies<1>();
         __syncwarp();
@@ -76,6 +81,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   if constexpr (kIntra) build_distances();
   clear_blocks();
   if constexpr (kInter) publish_state();
+  if constexpr (kRowSums) clear_state();
   if constexpr (!kUpdate) {  // warps go their own ways from here on, but for the halves' exchanges
     wgmma::publish_shared();
     __syncthreads();
@@ -112,7 +118,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
         commit_copies();
       }
     }
-    if constexpr (kUpdate || kHalves == 2) __syncthreads();
+    if constexpr ((kUpdate && !kRowSums) || kHalves == 2) __syncthreads();
     if constexpr (kIntra) publish_state();
     stage ^= 1;
   }
@@ -175,6 +181,11 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
     case Mode::kApply: return launch.template operator()<Mode::kApply, WarpgroupExtra::kNothing>();
     case Mode::kSum:
       if constexpr (kSums) return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
+      break;
+    case Mode::kApplyAndSum:
+      if constexpr (kHalves == 1 && kPass == WarpgroupPass::kQueries) {
+        return launch.template operator()<Mode::kApplyAndSum, WarpgroupExtra::kNothing>();
+      }
       break;
   }
   return cudaErrorInvalidValue;

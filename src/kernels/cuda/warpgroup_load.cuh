@@ -19,7 +19,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     }
     if constexpr (kHasPrior) prior_rows = rows_of(w.out, q_begin, position, mine);
   }
-  if constexpr (kUpdate) {
+  if constexpr (kRowSums) {
+    slice_rows = rows_of(w.q, q_begin, position, 0);
+  } else if constexpr (kUpdate) {
     const int feature = kFeatureRows ? mine : column, value = kFeatureRows ? column : mine;
     const Io* features =
         kRowsAreQueries ? rows_of(w.k, k_begin, position, feature) : rows_of(w.q, q_begin, position, feature);
@@ -82,7 +84,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       if (p.normalised) fetch_tile(prior_tile(), prior_rows, w.out, mine, row_length, rows, position);
     }
   }
-  if constexpr (kUpdate) {
+  if constexpr (kRowSums) {
+    fetch_tile(slice_tile(stage), slice_rows, w.q, 0, row_length, rows, position);
+  } else if constexpr (kUpdate) {
     const TileSource& features = kRowsAreQueries ? w.k : w.q;
     const TileSource& values = kRowsAreQueries ? w.v : w.dout;
     fetch_tile(contracted_tile(stage), contracted_rows, kFeatureRows ? features : values, mine, column_length, columns,
@@ -127,7 +131,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     uint4& x = pieces[i];
-    if constexpr (kRowsAreQueries) {
+    if constexpr (!kQueryColumns) {
       x = {relu_pair(x.x), relu_pair(x.y), relu_pair(x.z), relu_pair(x.w)};
     } else {
       const float s = p.normalised ? fmaxf(denominators[fetch_row + 4 * i], p.eps) : 1.0F;
@@ -137,6 +141,13 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     }
     store_shared_16(piece_at(tile, i), x);
   }
+}
+
+// The number beyond the values of a row of the columns.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::set_extra(int row, float x) {
+  const std::uint32_t pair = head_and_rest(x);
+  *reinterpret_cast<uint2*>(shared + kBlock + row * 128 + row % 8 * 16) = {pair, pair};
 }
 
 // Features, the extra block of the values, and the rows' dout·out: each warp its own 16 rows.
@@ -150,8 +161,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       if (p.normalised && half == 0 && lane < 16) {
         const int row = warp * 16 + lane;
         const int at = stage * kChunk + row;
-        const std::uint32_t pair = head_and_rest(floats(kRawErrors)[at] * fmaxf(floats(kRawDenominators)[at], p.eps));
-        *reinterpret_cast<uint2*>(shared + kBlock + row * 128 + row % 8 * 16) = {pair, pair};
+        set_extra(row, floats(kRawErrors)[at] * fmaxf(floats(kRawDenominators)[at], p.eps));
       }
     }
   }
@@ -176,6 +186,13 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       if (piece == i) floats(kRowDots)[fetch_row + 4 * i] = dot;  // a lane of its own for each of the four rows
     }
     __syncwarp();
+    if constexpr (kRowSums) {
+      if (lane < 16) {
+        const int row = warp * 16 + lane;
+        const bool clamped = floats(kRawDenominators)[stage * kChunk + row] < p.eps;
+        set_extra(row, clamped ? 0.0F : -floats(kRowDots)[row]);
+      }
+    }
   }
 }
 
@@ -239,7 +256,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     }
   }
   __syncthreads();
-  if (kUpdate && kRowsAreQueries && threadIdx.x < kChunk) {
+  if (kUpdate && !kQueryColumns && threadIdx.x < kChunk) {
     constexpr std::uint32_t kOne = 0x3f80U;
     const int row = threadIdx.x;
     *reinterpret_cast<uint2*>(shared + kBlock + row * 128 + row % 8 * 16) = {kOne, kOne};
@@ -262,11 +279,17 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::load_state() {
-  const float* from = p.initial == InitialState::kZero
-                          ? nullptr
-                          : slot(p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::clear_state() {
   for_each_state([](int, int, int, int, float& x) { x = 0.0F; });
+}
+
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::load_state() {
+  const float* from =
+      p.initial == InitialState::kZero
+          ? nullptr
+          : slot_in(p.states, p.slots, p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
+  clear_state();
   if (from == nullptr) return;
   for_each_state([&](int part, int f, int u, int odd, float& x) {
     if (f >= p.dim) return;
@@ -280,7 +303,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::store_state(int index) {
-  float* to = slot(index);
+  float* to = kRowSums ? slot_in(w.sums, w.sum_slots, index) : slot_in(p.states, p.slots, index);
 #pragma unroll
   for (int part = 0; part < 2; ++part)
 #pragma unroll

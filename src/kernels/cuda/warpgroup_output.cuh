@@ -206,7 +206,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     scale[i] = __fdividef(1.0F, fmaxf(s, p.eps));
     if (s >= p.eps) error[i] = -dot;
     const int token = token_at(position + row);
-    if (t == 0 && half == 0 && slice == 0 && has(token, row_length)) {
+    if (!kRowSums && t == 0 && half == 0 && slice == 0 && has(token, row_length)) {
       p.row_scalar[row_scalar_at(token)] = error[i] * scale[i];
     }
     if (half != 0) error[i] = 0.0F;  // the extra column is the first half's

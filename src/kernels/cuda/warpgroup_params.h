@@ -5,7 +5,9 @@
 //   queries   the same state:               dq = [dout, e]·stateᵀ, with e = −dout·out
 //   keys      features φ(q)/s, values [dout, e], time reversed: dk = [v, 1]·stateᵀ, and dv = φ(k)·state in the same
 //             sweep where heads are narrow enough for one block; else dv is a sweep of its own (values)
-// The division by the denominators s is on the features of the queries there, so that dout is used as it came.
+// In full attention the queries' sweep, which has all that the keys' state is made of in hand, can sum that state as
+// well (Mode::kApplyAndSum): features φ(q)/s, values [dout, e]. The division by the denominators s is on the features
+// of the queries there, so that dout is used as it came.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,6 +28,8 @@ struct WarpgroupParams {
   SweepParams sweep;  // sequences, angles, decays, segments, states; its tiles and destination are not used
   TileSource q, k, v, dout, out;
   Destination first, second;  // out, dq, or dk and dv
+  float* sums;                // Mode::kApplyAndSum: slots for the rows' own sums, one for each segment
+  int sum_slots;
 };
 
 // The widest head for one warpgroup, and the widest that these kernels take.

@@ -95,18 +95,20 @@ struct WarpgroupSweep {
   static constexpr bool kFeatureRows = kForward || kValues;  // rows of features give values, else the reverse
   static constexpr bool kRowsAreQueries = kForward || kQueries;
   static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
+  static constexpr bool kRowSums = kMode == Mode::kApplyAndSum;  // the columns that are summed are the rows themselves
+  static constexpr bool kQueryColumns = !kRowsAreQueries || kRowSums;
   static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kTwoSided;
   static constexpr bool kDecayGradient = kExtra != WarpgroupExtra::kNothing && kIntra && !kForward && kHalves == 1;
-  static constexpr bool kHasOwn = kInter && (kQueries || (kKeys && !kBoth));
+  static constexpr bool kHasOwn = kInter && !kRowSums && (kQueries || (kKeys && !kBoth));
   static constexpr bool kHasPrior = kInter && kQueries;
   static constexpr int kChunk = 64, kThreads = 128 * kHalves;
-  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kIntra ? 2 : 3);
+  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kInter && kUpdate ? 2 : 3);
 
   // Shared memory. A stage holds for each half the rows (x, and for keys k beside v) and the columns that it contracts,
   // then the columns of the slice.
   static constexpr int kTile = kChunk * 128;
   static constexpr int kRowTiles = kInter ? (kBoth ? 2 : 1) : 0;
-  static constexpr int kHalfBytes = (kRowTiles + (kUpdate ? 1 : 0)) * kTile;
+  static constexpr int kHalfBytes = (kRowTiles + (kUpdate && !kRowSums ? 1 : 0)) * kTile;
   static constexpr int kStageBytes = kHalves * kHalfBytes + (kUpdate ? kTile : 0);
   static constexpr int kOwn = 2 * kStageBytes;
   static constexpr int kPrior = kOwn + (kHasOwn ? kHalves * kTile : 0);
@@ -126,6 +128,7 @@ struct WarpgroupSweep {
   static constexpr int kRowFactors = kRowDots + kChunk * 4;     // second of two sides: scales the first one's result
   static constexpr int kArrayBytes = kRowFactors + kChunk * 4;
   static constexpr int kSharedBytes = kArrays + kHalves * kArrayBytes;
+  static_assert(!kRowSums || (kQueries && kHalves == 1));
   static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kArrayBytes % 16 == 0 && kSharedBytes <= 232448);
 
   const WarpgroupParams& w;
@@ -165,6 +168,7 @@ struct WarpgroupSweep {
     return kFeatureRows ? contracted_tile(stage) : slice_tile(stage);
   }
   __device__ __forceinline__ std::uint32_t value_tile(int stage) const {
+    if constexpr (kRowSums) return x_tile(stage);
     return kFeatureRows ? slice_tile(stage) : contracted_tile(stage);
   }
   __device__ __forceinline__ std::uint32_t own_tile() const { return base + kOwn + half * kTile; }
@@ -184,9 +188,9 @@ struct WarpgroupSweep {
   __device__ __forceinline__ std::uint32_t piece_at(std::uint32_t tile, int i) const {
     return tile + (i % 2 == 0 ? piece_offset : piece_offset ^ 64U) + i * 512;
   }
-  __device__ __forceinline__ float* slot(int index) const {
+  __device__ __forceinline__ float* slot_in(float* states, int slots, int index) const {
     const std::int64_t size = 2LL * p.dim * (p.value_dim + 1);
-    return p.states + ((sequence * p.heads + head) * p.slots + index) * size;
+    return states + ((sequence * p.heads + head) * slots + index) * size;
   }
   __device__ __forceinline__ std::int64_t row_scalar_at(int token) const {
     return (extent.batch * p.q_length + extent.q_begin + token) * p.heads + head;
@@ -247,6 +251,7 @@ struct WarpgroupSweep {
   __device__ __forceinline__ void prepare_features(std::uint32_t tile, int stage);
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void fetch_own(int position);
+  __device__ __forceinline__ void set_extra(int row, float x);
   __device__ __forceinline__ void prepare(int stage, int position);
   __device__ __forceinline__ void set_powers(int first, int last);
   __device__ __forceinline__ void set_turns(int position, bool first_chunk);
@@ -255,6 +260,7 @@ struct WarpgroupSweep {
   // The state.
   template <class Visit>
   __device__ __forceinline__ void for_each_state(Visit visit);
+  __device__ __forceinline__ void clear_state();
   __device__ __forceinline__ void load_state();
   __device__ __forceinline__ void store_state(int index);
   __device__ __forceinline__ void publish_state();

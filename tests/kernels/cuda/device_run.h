@@ -42,8 +42,9 @@ void run_launches(bool captured, const Enqueue& enqueue) {
   check(cudaStreamSynchronize(stream.get()), "kernels");
 }
 
-inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 }  // namespace cosformer::kernels::cuda::testing
