@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "nn/attention_traits.h"
+#include "nn/linear.h"
 
 namespace cosformer::nn {
 
@@ -13,11 +14,11 @@ FeedForward::FeedForward(const BlockConfig& config) : activation_(config.activat
 }
 
 at::Tensor FeedForward::forward(const at::Tensor& x) {
-  const at::Tensor h = in_proj->forward(x);
-  if (activation_ == "relu") return out_proj->forward(at::relu(h));
-  if (activation_ == "gelu") return out_proj->forward(at::gelu(h));
+  const at::Tensor h = linear(in_proj, x);
+  if (activation_ == "relu") return linear(out_proj, at::relu(h));
+  if (activation_ == "gelu") return linear(out_proj, at::gelu(h));
   const std::vector<at::Tensor> halves = h.chunk(2, -1);
-  return out_proj->forward(at::silu(halves[0]) * halves[1]);
+  return linear(out_proj, at::silu(halves[0]) * halves[1]);
 }
 
 Block::Block(const BlockConfig& config, const AttentionConfig& attention_config)

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "nn/linear.h"
 #include "nn/norm.h"
 
 namespace cosformer::nn {
@@ -34,24 +35,24 @@ CrossAttention::CrossAttention(const MultiHeadConfig& config, const AttentionCon
   shape_.causal = false;
   shape_.width = config.width;
   const std::int64_t inner = shape_.heads * shape_.dim;
-  const auto linear = [&](std::int64_t in, std::int64_t out) {
+  const auto layer = [&](std::int64_t in, std::int64_t out) {
     return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(config.bias));
   };
-  q_proj = register_module("q_proj", linear(config.width, inner));
-  kv_proj = register_module("kv_proj", linear(config.width, 2 * inner));
+  q_proj = register_module("q_proj", layer(config.width, inner));
+  kv_proj = register_module("kv_proj", layer(config.width, 2 * inner));
   mechanism = register_module("mechanism", make_mechanism(attention, shape_));
   require_cross(*mechanism, shape_);
   if (attention.head_norm) head_norm_weight = register_parameter("head_norm_weight", at::ones({shape_.dim}));
-  if (attention.gate) gate_proj = register_module("gate_proj", linear(config.width, inner));
-  out_proj = register_module("out_proj", linear(inner, config.width));
+  if (attention.gate) gate_proj = register_module("gate_proj", layer(config.width, inner));
+  out_proj = register_module("out_proj", layer(inner, config.width));
 }
 
 at::Tensor CrossAttention::queries(const at::Tensor& x) {
-  return q_proj->forward(x).view({x.size(0), x.size(1), shape_.heads, shape_.dim});
+  return linear(q_proj, x).view({x.size(0), x.size(1), shape_.heads, shape_.dim});
 }
 
 std::pair<at::Tensor, at::Tensor> CrossAttention::keys_and_values(const at::Tensor& source) {
-  const at::Tensor both = kv_proj->forward(source).view({source.size(0), source.size(1), 2, shape_.heads, shape_.dim});
+  const at::Tensor both = linear(kv_proj, source).view({source.size(0), source.size(1), 2, shape_.heads, shape_.dim});
   const std::vector<at::Tensor> parts = both.unbind(2);  // one gradient for both, as in MultiHeadAttention
   return {parts[0], parts[1]};
 }
@@ -59,8 +60,8 @@ std::pair<at::Tensor, at::Tensor> CrossAttention::keys_and_values(const at::Tens
 at::Tensor CrossAttention::finished(const at::Tensor& x, at::Tensor out) {
   if (head_norm_weight.defined()) out = rms_norm(out, head_norm_weight);
   out = out.reshape({x.size(0), x.size(1), shape_.heads * shape_.dim});
-  if (gate_proj) out = out * gate_proj->forward(x).sigmoid();
-  return out_proj->forward(out);
+  if (gate_proj) out = out * linear(gate_proj, x).sigmoid();
+  return linear(out_proj, out);
 }
 
 at::Tensor CrossAttention::forward(const at::Tensor& x, const at::Tensor& source, const at::Tensor& mask) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "nn/attention_traits.h"
+#include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/positions.h"
 
@@ -17,10 +18,10 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadConfig& config, const Atte
   config_.shape.width = config.width;
   const std::int64_t inner = config.shape.heads * config.shape.dim;
   const std::int64_t projected = static_cast<std::int64_t>(projections_.size()) * inner;
-  const auto linear = [&](std::int64_t in, std::int64_t out) {
+  const auto layer = [&](std::int64_t in, std::int64_t out) {
     return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(config.bias));
   };
-  qkv_proj = register_module("qkv_proj", linear(config.width, projected));
+  qkv_proj = register_module("qkv_proj", layer(config.width, projected));
   if (attention.convolution > 0) {
     convolution = register_module(
         "convolution", std::make_shared<ShortConvolution>(projected, attention.convolution, config.shape.causal));
@@ -33,8 +34,8 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadConfig& config, const Atte
   }
   mechanism = register_module("mechanism", make_mechanism(attention, config_.shape));
   if (attention.head_norm) head_norm_weight = register_parameter("head_norm_weight", at::ones({config.shape.dim}));
-  if (attention.gate) gate_proj = register_module("gate_proj", linear(config.width, inner));
-  out_proj = register_module("out_proj", linear(inner, config.width));
+  if (attention.gate) gate_proj = register_module("gate_proj", layer(config.width, inner));
+  out_proj = register_module("out_proj", layer(inner, config.width));
   if (config.rotary) {
     require_positions_possible(attention, "rotary");
     if (config.shape.dim % 2 != 0) throw UserError("settings: rotary positions need heads of an even dimension");
@@ -63,12 +64,12 @@ void MultiHeadAttention::turn(Heads& heads, const at::Tensor& positions) {
 at::Tensor MultiHeadAttention::finished(const at::Tensor& x, at::Tensor out) {
   if (head_norm_weight.defined()) out = rms_norm(out, head_norm_weight);
   out = out.reshape({x.size(0), x.size(1), config_.shape.heads * config_.shape.dim});
-  if (gate_proj) out = out * gate_proj->forward(x).sigmoid();
-  return out_proj->forward(out);
+  if (gate_proj) out = out * linear(gate_proj, x).sigmoid();
+  return linear(out_proj, out);
 }
 
 at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& mask) {
-  at::Tensor qkv = qkv_proj->forward(x);
+  at::Tensor qkv = linear(qkv_proj, x);
   if (convolution) {
     // Neighbours that are padding must not leak into tokens.
     if (mask.defined()) qkv = qkv * mask.unsqueeze(-1).to(qkv.scalar_type());
@@ -82,7 +83,7 @@ at::Tensor MultiHeadAttention::forward(const at::Tensor& x, const at::Tensor& ma
 
 at::Tensor MultiHeadAttention::forward_packed(const at::Tensor& x, const Packing& packing) {
   if (positions) throw UserError("stochastic positions cannot keep packed documents apart");
-  at::Tensor qkv = qkv_proj->forward(x);
+  at::Tensor qkv = linear(qkv_proj, x);
   if (convolution) qkv = convolution->forward_packed(qkv, packing);
   Heads heads = heads_of(qkv);
   turn(heads, packing.position);
@@ -90,7 +91,7 @@ at::Tensor MultiHeadAttention::forward_packed(const at::Tensor& x, const Packing
 }
 
 at::Tensor MultiHeadAttention::forward_stream(const at::Tensor& x, LayerState& state, const StreamClock& clock) {
-  at::Tensor qkv = qkv_proj->forward(x);
+  at::Tensor qkv = linear(qkv_proj, x);
   if (convolution) qkv = convolution->forward_stream(qkv, state.convolution);
   Heads heads = heads_of(qkv);
   if (rotary_table_.defined()) turn(heads, clock.positions(x.size(1)));

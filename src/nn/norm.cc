@@ -1,11 +1,10 @@
 #include "nn/norm.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "nn/autocast.h"
 #include "ops/row_norm.h"
-#include "ops/torch_compat.h"
 
 namespace cosformer::nn {
 namespace {
@@ -34,11 +33,6 @@ struct Normalize : torch::autograd::Function<Normalize> {
   }
 };
 
-bool is_autocast(const at::Tensor& x) {
-  return x.is_cuda() && x.scalar_type() != at::kDouble &&
-         !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCUDA);
-}
-
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
@@ -56,11 +50,11 @@ at::Tensor Norm::normalized(const at::Tensor& x, at::ScalarType type) const {
 }
 
 at::Tensor Norm::forward(const at::Tensor& x) {
-  return normalized(x, bias.defined() && is_autocast(x) ? at::kFloat : x.scalar_type());
+  return normalized(x, bias.defined() && x.is_cuda() && is_autocast(x) ? at::kFloat : x.scalar_type());
 }
 
 at::Tensor Norm::forward_for_products(const at::Tensor& x) {
-  return is_autocast(x) ? normalized(x, ops::autocast_type(x.device().type())) : forward(x);
+  return x.is_cuda() && is_autocast(x) ? normalized(x, product_type(x)) : forward(x);
 }
 
 }  // namespace cosformer::nn

@@ -9,17 +9,6 @@
 namespace cosformer::kernels::cuda {
 namespace {
 
-// Whether the kernels for Hopper's warpgroups can serve.
-bool suits_warpgroup(const Problem& p, const Gradients* g) {
-  const auto fits = [&](const auto& view, std::int64_t columns) { return aligned(view, columns, p.dtype); };
-  const bool forward = p.dtype == DType::kBFloat16 && p.dim <= kWarpgroupDim && p.value_dim <= kWarpgroupDim &&
-                       p.feature_map == FeatureMap::kRelu && fits(p.q, p.dim) && fits(p.k, p.dim) &&
-                       fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
-  const bool backward = g == nullptr || (fits(g->dout, p.value_dim) && fits(g->dq, p.dim) && fits(g->dk, p.dim) &&
-                                         fits(g->dv, p.value_dim));
-  return forward && backward && warpgroup_available();
-}
-
 class Passes {
  public:
   Passes(const Problem& p, const Gradients* g, void* memory, cudaStream_t stream)
@@ -53,8 +42,13 @@ class Passes {
 
   void forward() {
     if (!plan_.scans) {
-      sum_keys();
-      apply(Role::kForward, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
+      const SweepParams rows = applied(Role::kForward, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
+      if (in_one_launch(plan_.sum_cut_keys, plan_.apply_cut_queries)) {
+        launch_pair(Role::kForward, keys_to_sum(), Role::kForward, rows);
+      } else {
+        sum_keys();
+        launch(Role::kForward, Mode::kApply, rows);
+      }
       if (p_.key_sums != nullptr && p_.key_sums != key_slots_) keep_key_sums();
       return;
     }
@@ -70,16 +64,7 @@ class Passes {
 
   void backward() {
     if (!plan_.scans) {
-      if (p_.key_sums == nullptr) sum_keys();
-      if (warpgroup_ && narrow()) {
-        apply(Role::kQueryGradient, plan_.sum_cut_queries, key_slots_, plan_.slots_keys, Mode::kApplyAndSum);
-      } else {
-        apply(Role::kQueryGradient, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
-        sum_queries();
-      }
-      if (plan_.sum_cut_queries.count > 1) add_up_queries();
-      apply(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
-      apply(Role::kValueGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
+      full_backward();
       return;
     }
     const bool decay = g_->d_log_decay != nullptr && p_.log_decay != nullptr;
@@ -119,6 +104,28 @@ class Passes {
   }
 
  private:
+  void full_backward() {
+    if (p_.key_sums == nullptr) sum_keys();
+    const SweepParams keys = applied(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
+    if (warpgroup_ && narrow()) {  // the values' gradient comes with the keys'
+      SweepParams queries = applied(Role::kQueryGradient, plan_.sum_cut_queries, key_slots_, plan_.slots_keys);
+      queries.store = StoreState::kOfSegment;
+      if (in_one_launch(plan_.sum_cut_queries, plan_.apply_cut_keys)) {
+        launch_pair(Role::kQueryGradient, queries, Role::kKeyGradient, keys);
+        return;
+      }
+      launch(Role::kQueryGradient, Mode::kApplyAndSum, queries);
+    } else {
+      launch(Role::kQueryGradient, Mode::kApply,
+             applied(Role::kQueryGradient, plan_.apply_cut_queries, key_slots_, plan_.slots_keys));
+      sum_queries();
+    }
+    if (plan_.sum_cut_queries.count > 1) add_up_queries();
+    launch(Role::kKeyGradient, Mode::kApply, keys);
+    launch(Role::kValueGradient, Mode::kApply,
+           applied(Role::kValueGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries));
+  }
+
   SweepPass pass_of(int side) const {
     if (!plan_.two_sided) return SweepPass::kOnly;
     return side == 0 ? SweepPass::kFirstOfTwo : SweepPass::kSecondOfTwo;
@@ -251,8 +258,31 @@ class Passes {
   // Blocks beside each other in the sweeps that leave a part of the decay's gradient each.
   int gradient_slices() const { return warpgroup_ && narrow() ? 1 : value_slices(p_.value_dim, p_.dim); }
 
+  bool in_one_launch(const Segments& first, const Segments& second) const {
+    return warpgroup_ && narrow() && first.count == 1 && second.count == 1;
+  }
+
+  WarpgroupPass warpgroup_pass(Role role) const {
+    if (role == Role::kForward) return WarpgroupPass::kForward;
+    if (role == Role::kQueryGradient) return WarpgroupPass::kQueries;
+    return !narrow() && role == Role::kValueGradient ? WarpgroupPass::kValues : WarpgroupPass::kKeys;
+  }
+
   void launch_on_warpgroup(Role role, Mode mode, const SweepParams& s) {
     if (narrow() && role == Role::kValueGradient && mode != Mode::kSum) return;  // came with the keys' gradient
+    launches_.add([&](cudaStream_t stream) {
+      return launch_warpgroup(warpgroup_pass(role), mode, narrow(), for_warpgroup(role, s), stream);
+    });
+  }
+
+  void launch_pair(Role first_role, const SweepParams& first, Role second_role, const SweepParams& second) {
+    launches_.add([&](cudaStream_t stream) {
+      return launch_warpgroup_pair(warpgroup_pass(first_role), for_warpgroup(first_role, first),
+                                   for_warpgroup(second_role, second), stream);
+    });
+  }
+
+  WarpgroupParams for_warpgroup(Role role, const SweepParams& s) const {
     const DType t = p_.dtype;
     const auto destination = [](const View& view, std::int64_t columns) {
       return Destination{view.data, view.batch_stride, view.head_stride, static_cast<int>(view.time_stride),
@@ -267,18 +297,14 @@ class Passes {
     w.v = source(p_.v, p_.value_dim, t);
     w.out = source(p_.out, p_.value_dim, t);
     w.first = destination(p_.out, p_.value_dim);
-    WarpgroupPass pass = WarpgroupPass::kForward;
     if (role != Role::kForward) {
       w.dout = source(g_->dout, p_.value_dim, t);
-      const bool queries = role == Role::kQueryGradient;
-      pass = queries ? WarpgroupPass::kQueries : WarpgroupPass::kKeys;
-      if (!narrow() && role == Role::kValueGradient) pass = WarpgroupPass::kValues;
-      w.first = destination(queries ? g_->dq : g_->dk, p_.dim);
+      w.first = destination(role == Role::kQueryGradient ? g_->dq : g_->dk, p_.dim);
       w.second = destination(g_->dv, p_.value_dim);
     }
     w.sums = query_slots_;
     w.sum_slots = plan_.slots_queries;
-    launches_.add([&](cudaStream_t stream) { return launch_warpgroup(pass, mode, narrow(), w, stream); });
+    return w;
   }
 
   // The state of the keys before each segment of a running sweep.
@@ -319,13 +345,19 @@ class Passes {
   }
 
   // Full attention without decay: one sum over all keys (or queries) serves every row.
-  void sum_keys() {
+  SweepParams keys_to_sum() const {
     SweepParams s = base(Role::kForward);
     set_cut(s, plan_.sum_cut_keys);
     s.frame = Frame::kColumns;
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
-    sum_segments(Role::kForward, s);
+    s.store = StoreState::kOfSegment;
+    return s;
+  }
+
+  void sum_keys() {
+    const SweepParams s = keys_to_sum();
+    launch(Role::kForward, Mode::kSum, s);
     if (s.segments > 1) scan(s, false, nullptr, nullptr, true);
   }
 
@@ -339,28 +371,28 @@ class Passes {
     });
   }
 
-  void sum_queries() {
+  SweepParams queries_to_sum() const {
     SweepParams s = base(Role::kValueGradient);
     set_cut(s, plan_.sum_cut_queries);
     s.frame = Frame::kColumns;
     s.states = query_slots_;
     s.slots = plan_.slots_queries;
-    sum_segments(Role::kValueGradient, s);
+    s.store = StoreState::kOfSegment;
+    return s;
   }
+
+  void sum_queries() { launch(Role::kValueGradient, Mode::kSum, queries_to_sum()); }
 
   // The sums of the queries' segments become their total.
   void add_up_queries() {
-    SweepParams s = base(Role::kValueGradient);
-    set_cut(s, plan_.sum_cut_queries);
-    s.frame = Frame::kColumns;
-    s.states = query_slots_;
-    s.slots = plan_.slots_queries;
+    SweepParams s = queries_to_sum();
     std::swap(s.q_length, s.k_length);  // the scan measures the side that was summed
     std::swap(s.cu_seqlens_q, s.cu_seqlens_k);
     scan(s, true, nullptr, nullptr, true);
   }
 
-  void apply(Role role, const Segments& segments, float* slots, int count, Mode mode = Mode::kApply) {
+  // Rows against a finished sum.
+  SweepParams applied(Role role, const Segments& segments, float* slots, int count) const {
     SweepParams s = base(role);
     set_cut(s, segments);
     s.frame = Frame::kRows;
@@ -368,8 +400,7 @@ class Passes {
     s.slots = count;
     s.total_slot = count - 1;
     s.initial = InitialState::kTotal;
-    if (mode == Mode::kApplyAndSum) s.store = StoreState::kOfSegment;
-    launch(role, mode, s);
+    return s;
   }
 
   void sum_decay(const SweepParams& s) {

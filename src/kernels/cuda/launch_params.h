@@ -5,7 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/cuda/sweep_params.h"
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda {
 
@@ -40,6 +41,17 @@ TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
           static_cast<int>(view.time_stride),
           static_cast<int>(columns),
           aligned(view, columns, dtype) ? 1 : 0};
+}
+
+// Whether the kernels for Hopper's warpgroups can serve.
+inline bool suits_warpgroup(const Problem& p, const Gradients* g) {
+  const auto fits = [&](const auto& view, std::int64_t columns) { return aligned(view, columns, p.dtype); };
+  const bool forward = p.dtype == DType::kBFloat16 && p.dim <= kWarpgroupDim && p.value_dim <= kWarpgroupDim &&
+                       p.feature_map == FeatureMap::kRelu && fits(p.q, p.dim) && fits(p.k, p.dim) &&
+                       fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
+  const bool backward = g == nullptr || (fits(g->dout, p.value_dim) && fits(g->dq, p.dim) && fits(g->dk, p.dim) &&
+                                         fits(g->dv, p.value_dim));
+  return forward && backward && warpgroup_available();
 }
 
 }  // namespace cosformer::kernels::cuda

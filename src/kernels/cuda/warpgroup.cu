@@ -7,6 +7,9 @@ namespace cosformer::kernels::cuda {
 // Each compiled by itself.
 using Launch = cudaError_t(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
 Launch launch_narrow_warpgroup, launch_narrow_warpgroup_masked, launch_wide_warpgroups, launch_wide_warpgroups_masked;
+using LaunchPair = cudaError_t(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+                               cudaStream_t stream);
+LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
 
 bool warpgroup_available() {
   int device = 0, major = 0, minor = 0;
@@ -24,12 +27,21 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
   return launch(pass, mode, params, stream);
 }
 
+cudaError_t launch_warpgroup_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+                                  cudaStream_t stream) {
+  const bool masked = first.sweep.key_mask != nullptr;
+  return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(pass, first, second, stream);
+}
+
 #else
 
 bool warpgroup_available() {
   return false;
 }
 cudaError_t launch_warpgroup(WarpgroupPass, Mode, bool, const WarpgroupParams&, cudaStream_t) {
+  return cudaErrorInvalidValue;
+}
+cudaError_t launch_warpgroup_pair(WarpgroupPass, const WarpgroupParams&, const WarpgroupParams&, cudaStream_t) {
   return cudaErrorInvalidValue;
 }
 

@@ -1,6 +1,8 @@
 // The warpgroup sweep's loop and its launch.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda/warpgroup_output.cuh"
 
 namespace cosformer::kernels::cuda {
@@ -145,17 +147,56 @@ __global__ void __launch_bounds__(Sweep::kThreads, Sweep::kMinBlocks)
 #endif
 }
 
-template <class Sweep>
-cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t stream) {
-  const auto kernel = warpgroup_kernel<Sweep>;
-  const cudaError_t status =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Sweep::kSharedBytes);
+// Short sequences: a block sums all of one side, then takes that sum to all rows of the other. Nobody waits in between
+// for other blocks to finish.
+template <class First, class Second>
+__global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, Second::kMinBlocks))
+    warpgroup_pair_kernel(const __grid_constant__ WarpgroupParams first,
+                          const __grid_constant__ WarpgroupParams second) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) unsigned char shared[];
+  First(first, shared).run();
+  __syncthreads();  // the sum, in memory
+  Second(second, shared).run();
+#endif
+}
+
+template <class Kernel, class... Params>
+cudaError_t launch_blocks(Kernel kernel, int threads, int shared_bytes, cudaStream_t stream,
+                          const WarpgroupParams& first, const Params&... others) {
+  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   if (status != cudaSuccess) return status;
-  const SweepParams& p = params.sweep;
+  const SweepParams& p = first.sweep;
   const std::int64_t blocks = p.sequences * p.segments * p.heads * p.slices;
   if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
-  kernel<<<static_cast<unsigned>(blocks), Sweep::kThreads, Sweep::kSharedBytes, stream>>>(params);
+  kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(first, others...);
   return cudaGetLastError();
+}
+
+template <class Sweep>
+cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t stream) {
+  return launch_blocks(warpgroup_kernel<Sweep>, Sweep::kThreads, Sweep::kSharedBytes, stream, params);
+}
+
+template <class First, class Second>
+cudaError_t launch_warpgroup_pair_kernel(const WarpgroupParams& first, const WarpgroupParams& second,
+                                         cudaStream_t stream) {
+  constexpr int kSharedBytes = std::max(First::kSharedBytes, Second::kSharedBytes);
+  return launch_blocks(warpgroup_pair_kernel<First, Second>, First::kThreads, kSharedBytes, stream, first, second);
+}
+
+template <bool kMasked>
+cudaError_t launch_narrow_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+                               cudaStream_t stream) {
+  const auto launch = [&]<WarpgroupPass kFirst, Mode kMode, WarpgroupPass kSecond>() {
+    return launch_warpgroup_pair_kernel<WarpgroupSweep<kFirst, kMode, 1, WarpgroupExtra::kNothing, kMasked>,
+                                        WarpgroupSweep<kSecond, Mode::kApply, 1, WarpgroupExtra::kNothing, kMasked>>(
+        first, second, stream);
+  };
+  if (pass == WarpgroupPass::kForward) {
+    return launch.template operator()<WarpgroupPass::kForward, Mode::kSum, WarpgroupPass::kForward>();
+  }
+  return launch.template operator()<WarpgroupPass::kQueries, Mode::kApplyAndSum, WarpgroupPass::kKeys>();
 }
 
 template <WarpgroupPass kPass, int kHalves, bool kMasked>

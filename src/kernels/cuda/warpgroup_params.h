@@ -40,5 +40,9 @@ constexpr int kWarpgroupDim = 128;
 bool warpgroup_available();
 cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params,
                              cudaStream_t stream);
+// Narrow heads of full attention whose sequences are not cut, in one launch: the forward pass (the keys' sum, then the
+// rows), or from the queries' gradient on (with the queries' sum) the gradients of the keys and values.
+cudaError_t launch_warpgroup_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+                                  cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

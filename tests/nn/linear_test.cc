@@ -1,0 +1,98 @@
+// A layer with its bias, and rows of a table, against torch's own layers, gradients included.
+#include "nn/linear.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/embedding.h>
+
+#include "nn/embedding.h"
+#include "ops/torch_compat.h"
+
+namespace cosformer::nn {
+namespace {
+
+struct Results {
+  at::Tensor y, dx, dweight, dbias;
+};
+
+template <class Forward>
+Results run(torch::nn::Linear layer, const at::Tensor& input, const at::Tensor& dy, const Forward& forward) {
+  const at::Tensor x = input.detach().clone().requires_grad_();
+  layer->zero_grad();
+  const at::Tensor y = forward(x);
+  y.backward(dy.to(y.scalar_type()));
+  return {y.detach(), x.grad(), layer->weight.grad().clone(),
+          layer->bias.defined() ? layer->bias.grad().clone() : at::Tensor()};
+}
+
+void expect_near(const Results& got, const Results& expected, double tolerance) {
+  const auto compare = [&](const at::Tensor& a, const at::Tensor& b, const char* name) {
+    ASSERT_EQ(a.defined(), b.defined()) << name;
+    if (!a.defined()) return;
+    EXPECT_EQ(a.scalar_type(), b.scalar_type()) << name;
+    ASSERT_EQ(a.sizes(), b.sizes()) << name;
+    const double size = b.abs().max().item<double>();
+    EXPECT_LE((a - b).abs().max().item<double>(), tolerance * size) << name;
+  };
+  compare(got.y, expected.y, "y");
+  compare(got.dx, expected.dx, "dx");
+  compare(got.dweight, expected.dweight, "dweight");
+  compare(got.dbias, expected.dbias, "dbias");
+}
+
+TEST(Linear, IsTorchsLayer) {
+  at::manual_seed(1);
+  for (const bool bias : {true, false}) {
+    torch::nn::Linear layer(torch::nn::LinearOptions(24, 17).bias(bias));
+    for (const auto type : {at::kDouble, at::kFloat}) {
+      layer->to(type);
+      for (const std::vector<std::int64_t>& sizes :
+           {std::vector<std::int64_t>{33, 24}, std::vector<std::int64_t>{5, 33, 24},
+            std::vector<std::int64_t>{2, 3, 7, 24}, std::vector<std::int64_t>{0, 9, 24}}) {
+        const at::Tensor x = at::randn(sizes, type);
+        const at::Tensor dy = at::randn_like(layer->forward(x));
+        if (x.numel() == 0) {
+          EXPECT_EQ(linear(layer, x).sizes(), layer->forward(x).sizes());
+          continue;
+        }
+        const auto torchs = run(layer, x, dy, [&](const at::Tensor& from) { return layer->forward(from); });
+        const auto ours = run(layer, x, dy, [&](const at::Tensor& from) { return linear(layer, from); });
+        expect_near(ours, torchs, type == at::kDouble ? 1e-13 : 2e-6);
+      }
+    }
+  }
+}
+
+// Products in low precision, parameters' gradients in the parameters' own.
+TEST(Linear, TakesPartInAutocast) {
+  at::manual_seed(2);
+  torch::nn::Linear layer(64, 48);
+  const at::Tensor x = at::randn({8, 40, 64}), dy = at::randn({8, 40, 48});
+  const auto exact = run(layer, x, dy, [&](const at::Tensor& from) { return layer->forward(from); });
+  ops::set_autocast(c10::DeviceType::CPU, true, at::kBFloat16);
+  auto ours = run(layer, x, dy, [&](const at::Tensor& from) { return linear(layer, from); });
+  ops::set_autocast(c10::DeviceType::CPU, false, at::kBFloat16);
+  EXPECT_EQ(ours.y.scalar_type(), at::kBFloat16);
+  ours.y = ours.y.to(at::kFloat);
+  expect_near(ours, exact, 2e-2);
+  EXPECT_GT((ours.y - exact.y).abs().max().item<double>(), 1e-5);  // it did round
+}
+
+TEST(Embedding, IsTorchsTable) {
+  at::manual_seed(3);
+  torch::nn::Embedding torchs(50, 12);
+  const at::Tensor table = torchs->weight.detach().clone().requires_grad_();
+  for (const auto type : {at::kLong, at::kInt}) {
+    const at::Tensor ids = at::randint(50, {7, 31}, at::kLong).to(type), dy = at::randn({7, 31, 12});
+    torchs->zero_grad();
+    table.mutable_grad() = at::Tensor();
+    const at::Tensor expected = torchs->forward(ids), got = embed(table, ids);
+    EXPECT_TRUE(at::equal(got, expected));
+    expected.backward(dy);
+    got.backward(dy);
+    EXPECT_TRUE(at::allclose(table.grad(), torchs->weight.grad(), 1e-5, 1e-6));
+  }
+}
+
+}  // namespace
+}  // namespace cosformer::nn
