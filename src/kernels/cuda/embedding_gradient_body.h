@@ -13,9 +13,9 @@ namespace cosformer::kernels::cuda {
 
 constexpr int kWarpLanes = 32;
 constexpr std::int64_t kWindowRows = 384;       // 48 KB of shared memory
-constexpr std::int64_t kWantedWarps = 132 * 6;  // what an H200 holds of windows of that size, and twice as many of half
+constexpr std::int64_t kWantedWarps = 132 * 6;  // six to a multiprocessor of an H200, where their windows leave room
 constexpr std::int64_t kLeastPartTokens = 128;
-constexpr int kTokensAtOnce = 8;  // whose loads are under way together
+constexpr int kTokensAtOnce = 32;  // whose loads are under way together
 
 struct EmbeddingSizes {
   std::int64_t tokens, width, rows;
@@ -55,17 +55,20 @@ COSFORMER_ITEM void embedding_gradient_lane(const EmbeddingSizes& s, const std::
   const std::int64_t begin = part * s.part_tokens;
   const std::int64_t end = begin + s.part_tokens < s.tokens ? begin + s.part_tokens : s.tokens;
   for (std::int64_t token = begin; token < end; token += kTokensAtOnce) {
-    std::int64_t row[kTokensAtOnce];
+    int row[kTokensAtOnce];  // −1: not of this window
     float value[kTokensAtOnce];
     COSFORMER_UNROLL
-    for (int i = 0; i < kTokensAtOnce; ++i) row[i] = token + i < end ? ids[token + i] - first_row : -1;
-    COSFORMER_UNROLL
     for (int i = 0; i < kTokensAtOnce; ++i) {
-      value[i] = row[i] >= 0 && row[i] < rows ? Io::load(dy[(token + i) * s.width + column]) : 0.0F;
+      const std::int64_t at = token + i < end ? ids[token + i] - first_row : -1;
+      row[i] = at >= 0 && at < rows ? static_cast<int>(at) : -1;
     }
     COSFORMER_UNROLL
     for (int i = 0; i < kTokensAtOnce; ++i) {
-      if (row[i] >= 0 && row[i] < rows) window[row[i] * kWarpLanes + lane] += value[i];
+      value[i] = row[i] >= 0 ? Io::load(dy[(token + i) * s.width + column]) : 0.0F;
+    }
+    COSFORMER_UNROLL
+    for (int i = 0; i < kTokensAtOnce; ++i) {
+      if (row[i] >= 0) window[row[i] * kWarpLanes + lane] += value[i];
     }
   }
   float* to = partial + (part * s.rows + first_row) * s.width + column;

@@ -8,9 +8,9 @@
 
 namespace cosformer::kernels::cuda {
 
-constexpr int kTileTokens = 8;    // outputs of a thread: its weights are read once for all of them
-constexpr int kPartTokens = 128;  // of one partial sum of the weights' gradient
-constexpr int kTapGroup = 8;      // taps whose sums a thread keeps in registers
+constexpr int kTileTokens = 8;   // outputs of a thread: its weights are read once for all of them
+constexpr int kPartTokens = 64;  // of one partial sum of the weights' gradient
+constexpr int kTapGroup = 8;     // taps whose sums a thread keeps in registers
 
 struct ConvolutionSizes {
   std::int64_t batch, time, channels, width, before;
