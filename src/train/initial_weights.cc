@@ -44,17 +44,21 @@ void take_encoder_settings(RunConfig& config, const Settings& settings) {
                     "': its embeddings are of different widths (language.cutoffs)");
   }
   const auto wanted = descriptions_of(config.model), there = descriptions_of(from.model);
+  std::string free_settings;  // as a settings file has them
   for (std::size_t at = 0; at < wanted.size(); ++at) {
-    if (is_free(wanted[at].key) || !settings.was_set(wanted[at].key) || wanted[at].value == there[at].value) continue;
+    if (is_free(wanted[at].key)) {
+      free_settings += wanted[at].key + " = " + wanted[at].value + "\n";
+      continue;
+    }
+    if (!settings.was_set(wanted[at].key) || wanted[at].value == there[at].value) continue;
     throw UserError("settings: " + wanted[at].key + " is " + wanted[at].value + ", but train.init='" +
                     config.train.init + "' has " + there[at].value + "; leave it out");
   }
   models::ModelConfig model = from.model;
   model.input = config.model.input;
-  model.dropout = config.model.dropout;
-  model.pooling = config.model.pooling;
-  model.pooled_norm = config.model.pooled_norm;
-  model.pair_features = config.model.pair_features;
+  Settings own;
+  models::add_settings(own, model, false);
+  own.read_toml(free_settings, "the classifier's settings");
   const std::int64_t longest = from.model.input.max_length;
   const bool has_horizon = model.attention.name == "cosformer" || model.attention.name == "cosformer_plus";
   if (has_horizon && model.attention.horizon == 0) model.attention.horizon = static_cast<double>(longest);

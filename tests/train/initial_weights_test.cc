@@ -93,7 +93,16 @@ TEST_F(FineTuning, RefusesOtherShapesAndTasks) {
             std::string::npos);
   EXPECT_NE(message_of<UserError>([&] { fine_tuning({"data.task=listops"}); }).find("classifiers of text"),
             std::string::npos);
-  EXPECT_NO_THROW(fine_tuning({"model.layers=1", "model.dropout=0.3"}));
+  EXPECT_NO_THROW(fine_tuning({"model.layers=1"}));
+}
+
+TEST_F(FineTuning, TheClassifierHasASayInWhatTheLanguageModelHasNone) {
+  pretrain("mlm", {});
+  const RunConfig config = fine_tuning({"model.dropout=0.3", "model.pooling=cls", "model.pooled_norm=batch"});
+  EXPECT_EQ(config.model.dropout, 0.3);
+  EXPECT_EQ(config.model.pooling, "cls");
+  EXPECT_EQ(config.model.pooled_norm, "batch");
+  EXPECT_EQ(config.model.layers, 1);
 }
 
 TEST_F(FineTuning, LowerLayersLearnMoreSlowly) {
