@@ -3,9 +3,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+
+#include <ATen/Parallel.h>
 
 #include "base/progress.h"
 #include "base/table.h"
@@ -44,7 +47,11 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
     line->note(note);
     line->advance();
   };
-  const AllocationPeak peak(train::device_of(request.config.train));
+  const at::Device device = train::device_of(request.config.train);
+  // All that is left to the CPU beside a GPU is to copy batches; torch's threads would only wait for the next one, each
+  // on a core that others could use.
+  if (device.is_cuda() && std::getenv("OMP_NUM_THREADS") == nullptr) at::set_num_threads(1);
+  const AllocationPeak peak(device);
   observer.peak_memory = [&] { return peak.bytes(); };
   train::TrainResult result = train::train(request, job, observer);
   line.reset();

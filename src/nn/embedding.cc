@@ -14,6 +14,7 @@ using torch::autograd::variable_list;
 
 struct Embed : torch::autograd::Function<Embed> {
   static Variable forward(AutogradContext* ctx, const Variable& table, const Variable& ids) {
+    const at::AutoDispatchBelowADInplaceOrView below;  // the result is no view to autograd
     ctx->save_for_backward({ids});
     ctx->saved_data["rows"] = table.size(0);
     return at::embedding(table, ids);

@@ -1,4 +1,5 @@
-// Rows of a table by their numbers, with a gradient that is the same bits every time (ops/embedding.h).
+// Rows of a table by their numbers, with the gradient of ops/embedding.h: the same bits every time on the CPU, and on
+// GPUs for tables that are not too large. It has no gradient of its own.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
@@ -40,9 +39,6 @@ class Training {
         optimizer_(parameters_, config_.train),
         step_([&job](const StepInputs& inputs) { return job.loss(inputs); }, optimizer_, parameters_, config_.train,
               {device_, bfloat16_, job.is_always_the_same()}) {
-    // All that is left to the CPU then is to copy batches; torch's threads would only wait for the next one, each on a
-    // core that others could use.
-    if (device_.is_cuda()) at::set_num_threads(1);
     if (job.has_rates()) parameters_.set_rates([&job](const std::string& name) { return job.rate_of(name); });
     const std::vector<std::int64_t> steps = checkpoint_steps(run_);
     if (request.from || !steps.empty()) {

@@ -22,7 +22,7 @@ struct EmbeddingSizes {
   std::int64_t parts, part_tokens, windows, window_rows, slices;
 };
 
-// A function of shapes alone. The parts together are no larger than dy.
+// A function of shapes alone. Several parts together are no larger than dy.
 COSFORMER_ANYWHERE inline EmbeddingSizes embedding_sizes(std::int64_t tokens, std::int64_t width, std::int64_t rows) {
   EmbeddingSizes s{tokens, width, rows, 1, tokens, 1, rows, 1};
   if (rows == 0 || width == 0) return s;

@@ -7,7 +7,7 @@ namespace cosformer::kernels::cuda {
 // Each compiled by itself.
 using Launch = cudaError_t(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream);
 Launch launch_narrow_warpgroup, launch_narrow_warpgroup_masked, launch_wide_warpgroups, launch_wide_warpgroups_masked;
-using LaunchPair = cudaError_t(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+using LaunchPair = cudaError_t(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream);
 LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
 
@@ -27,10 +27,10 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
   return launch(pass, mode, params, stream);
 }
 
-cudaError_t launch_warpgroup_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                   cudaStream_t stream) {
   const bool masked = first.sweep.key_mask != nullptr;
-  return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(pass, first, second, stream);
+  return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);
 }
 
 #else

@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
   First(first, shared).run();
-  __syncthreads();  // the sum, in memory
+  __syncthreads();  // the sum is in memory, and nobody reads the first one's tiles any more
   Second(second, shared).run();
 #endif
 }
@@ -186,17 +186,20 @@ cudaError_t launch_warpgroup_pair_kernel(const WarpgroupParams& first, const War
 }
 
 template <bool kMasked>
-cudaError_t launch_narrow_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream) {
   const auto launch = [&]<WarpgroupPass kFirst, Mode kMode, WarpgroupPass kSecond>() {
     return launch_warpgroup_pair_kernel<WarpgroupSweep<kFirst, kMode, 1, WarpgroupExtra::kNothing, kMasked>,
                                         WarpgroupSweep<kSecond, Mode::kApply, 1, WarpgroupExtra::kNothing, kMasked>>(
         first, second, stream);
   };
-  if (pass == WarpgroupPass::kForward) {
+  if (first_pass == WarpgroupPass::kForward) {
     return launch.template operator()<WarpgroupPass::kForward, Mode::kSum, WarpgroupPass::kForward>();
   }
-  return launch.template operator()<WarpgroupPass::kQueries, Mode::kApplyAndSum, WarpgroupPass::kKeys>();
+  if (first_pass == WarpgroupPass::kQueries) {
+    return launch.template operator()<WarpgroupPass::kQueries, Mode::kApplyAndSum, WarpgroupPass::kKeys>();
+  }
+  return cudaErrorInvalidValue;
 }
 
 template <WarpgroupPass kPass, int kHalves, bool kMasked>
@@ -219,7 +222,11 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
       }
       if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) return cudaErrorInvalidValue;
       return launch.template operator()<Mode::kRun, WarpgroupExtra::kNothing>();
-    case Mode::kApply: return launch.template operator()<Mode::kApply, WarpgroupExtra::kNothing>();
+    case Mode::kApply:
+      if constexpr (kHalves == 2 || kPass != WarpgroupPass::kQueries) {  // narrow queries: with their sum, below
+        return launch.template operator()<Mode::kApply, WarpgroupExtra::kNothing>();
+      }
+      break;
     case Mode::kSum:
       if constexpr (kSums) return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
       break;

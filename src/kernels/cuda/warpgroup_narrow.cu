@@ -13,9 +13,9 @@ cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const Warpgro
   return cudaErrorInvalidValue;
 }
 
-cudaError_t launch_narrow_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream) {
-  return launch_narrow_pair<false>(pass, first, second, stream);
+  return launch_narrow_pair<false>(first_pass, first, second, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

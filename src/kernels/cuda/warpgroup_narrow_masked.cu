@@ -14,9 +14,9 @@ cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const 
   return cudaErrorInvalidValue;
 }
 
-cudaError_t launch_narrow_pair_masked(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
-                                      cudaStream_t stream) {
-  return launch_narrow_pair<true>(pass, first, second, stream);
+cudaError_t launch_narrow_pair_masked(WarpgroupPass first_pass, const WarpgroupParams& first,
+                                      const WarpgroupParams& second, cudaStream_t stream) {
+  return launch_narrow_pair<true>(first_pass, first, second, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

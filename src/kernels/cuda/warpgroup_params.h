@@ -7,7 +7,7 @@
 //             sweep where heads are narrow enough for one block; else dv is a sweep of its own (values)
 // In full attention the queries' sweep, which has all that the keys' state is made of in hand, can sum that state as
 // well (Mode::kApplyAndSum): features φ(q)/s, values [dout, e]. The division by the denominators s is on the features
-// of the queries there, so that dout is used as it came.
+// of the queries in both, so that dout is used as it came.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,7 +42,7 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
                              cudaStream_t stream);
 // Narrow heads of full attention whose sequences are not cut, in one launch: the forward pass (the keys' sum, then the
 // rows), or from the queries' gradient on (with the queries' sum) the gradients of the keys and values.
-cudaError_t launch_warpgroup_pair(WarpgroupPass pass, const WarpgroupParams& first, const WarpgroupParams& second,
+cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                   cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

@@ -105,7 +105,7 @@ struct WarpgroupSweep {
   static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kInter && kUpdate ? 2 : 3);
 
   // Shared memory. A stage holds for each half the rows (x, and for keys k beside v) and the columns that it contracts,
-  // then the columns of the slice.
+  // then the columns of the slice. With kRowSums the rows x are the values, and the slice holds their features.
   static constexpr int kTile = kChunk * 128;
   static constexpr int kRowTiles = kInter ? (kBoth ? 2 : 1) : 0;
   static constexpr int kHalfBytes = (kRowTiles + (kUpdate && !kRowSums ? 1 : 0)) * kTile;

@@ -144,6 +144,43 @@ TEST_P(AttentionCuda, WideHeads) {
   run_cases(cases);
 }
 
+// Full attention without a decay: sequences in one launch and cut ones, none, one and several of them packed together.
+TEST_P(AttentionCuda, FullAttention) {
+  struct Lengths {
+    std::vector<std::int64_t> q, k;
+  };
+  const Lengths shapes[] = {{{0}, {70}},
+                            {{70}, {0}},
+                            {{1}, {1}},
+                            {{300}, {64}},
+                            {{1'100}, {1'600}},
+                            {{1'600}, {300}},
+                            {{0, 1, 130, 0, 64}, {5, 0, 130, 0, 200}},
+                            {{1'200, 3, 700}, {1'100, 900, 700}}};
+  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}};
+  std::vector<AttentionCase> cases;
+  for (const Lengths& lengths : shapes) {
+    for (const auto& [dim, value_dim] : kDims) {
+      AttentionCase c;
+      c.seed = 900'000 + cases.size();
+      c.dtype = GetParam();
+      c.causal = false;
+      c.heads = 2;
+      c.dim = dim;
+      c.value_dim = value_dim;
+      c.q_lengths = lengths.q;
+      c.k_lengths = lengths.k;
+      c.packed = lengths.q.size() > 1;
+      c.key_mask = cases.size() % 2 == 1;
+      c.hand_over_sum = cases.size() % 3 == 0;
+      c.normalizer = cases.size() % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
+      c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
+      cases.push_back(c);
+    }
+  }
+  run_cases(cases);
+}
+
 // What an absent key holds must not matter, not even where it is not a number.
 TEST_P(AttentionCuda, AbsentKeysMayHoldAnything) {
   int poisoned = 0;
