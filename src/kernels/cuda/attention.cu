@@ -345,14 +345,18 @@ class Passes {
   }
 
   // Full attention without decay: one sum over all keys (or queries) serves every row.
-  SweepParams keys_to_sum() const {
-    SweepParams s = base(Role::kForward);
-    set_cut(s, plan_.sum_cut_keys);
+  SweepParams summed(Role role, const Segments& segments, float* slots, int count) const {
+    SweepParams s = base(role);
+    set_cut(s, segments);
     s.frame = Frame::kColumns;
-    s.states = key_slots_;
-    s.slots = plan_.slots_keys;
+    s.states = slots;
+    s.slots = count;
     s.store = StoreState::kOfSegment;
     return s;
+  }
+  SweepParams keys_to_sum() const { return summed(Role::kForward, plan_.sum_cut_keys, key_slots_, plan_.slots_keys); }
+  SweepParams queries_to_sum() const {
+    return summed(Role::kValueGradient, plan_.sum_cut_queries, query_slots_, plan_.slots_queries);
   }
 
   void sum_keys() {
@@ -369,16 +373,6 @@ class Passes {
       return cudaMemcpy2DAsync(p_.key_sums, bytes, totals, bytes * static_cast<std::size_t>(plan_.slots_keys), bytes,
                                static_cast<std::size_t>(p_.sequences * p_.heads), cudaMemcpyDeviceToDevice, stream);
     });
-  }
-
-  SweepParams queries_to_sum() const {
-    SweepParams s = base(Role::kValueGradient);
-    set_cut(s, plan_.sum_cut_queries);
-    s.frame = Frame::kColumns;
-    s.states = query_slots_;
-    s.slots = plan_.slots_queries;
-    s.store = StoreState::kOfSegment;
-    return s;
   }
 
   void sum_queries() { launch(Role::kValueGradient, Mode::kSum, queries_to_sum()); }
