@@ -19,3 +19,19 @@ record cuda/attention-64k $run bench attention "${shape[@]}" --batch 1 --lengths
 record cuda/peers-1k $run bench peers --device cuda --dtype bfloat16 --batch 64 --lengths 1024 --heads 16 --seconds 0.2
 record cuda/peers-16k $run bench peers --device cuda --dtype bfloat16 --batch 4 --lengths 16384 --heads 16 --seconds 0.2
 record cuda/kernel-bench $build/bin/attention_cuda_test bench
+
+# Memory errors, uninitialised reads and races, on fewer cases.
+some='*Random*bfloat16*:*Wide*bfloat16*:*Long*bfloat16*:*Absent*bfloat16*'
+for tool in memcheck initcheck; do
+  record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=8 COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=12 \
+    compute-sanitizer --tool $tool $build/bin/attention_cuda_test --gtest_brief=1 "--gtest_filter=$some:*Full*bfloat16*"
+done
+record cuda/sanitizer-racecheck env COSFORMER_CUDA_WIDE=3 \
+  compute-sanitizer --tool racecheck $build/bin/attention_cuda_test --gtest_brief=1 '--gtest_filter=*Wide*bfloat16*:*Full*bfloat16*'
+
+# The code for sm_80, which the driver compiles for whatever is here.
+cmake -S . -B $build-80 -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOSFORMER_TORCH=OFF -DCOSFORMER_CUDA=ON \
+  -DCOSFORMER_INSTRUCTION_SETS=baseline -DCOSFORMER_CUDA_ARCHITECTURES=80-virtual > /dev/null || exit 1
+cmake --build $build-80 -j "$(nproc)" --target attention_cuda_test > $build-80/build.log 2>&1 ||
+  { tail -40 $build-80/build.log; exit 1; }
+record cuda/kernel-tests-sm80 $build-80/bin/attention_cuda_test --gtest_brief=1
