@@ -12,6 +12,7 @@ cmake --build $build -j "$(nproc)" > $build/build.log 2>&1 || { tail -40 $build/
 record() { timeout 150 bash bench/record.sh "$@"; }
 run=$build/bin/cosformer
 record cuda/kernel-tests $build/bin/attention_cuda_test --gtest_brief=1
+record cuda/embedding-check python3 tests/python/embedding_test.py $build/lib/libcosformer.so
 record cuda/check $run check --device cuda --cases 300
 shape=(--device cuda --dtypes bfloat16 --seconds 0.2 --impl chunked)
 record cuda/attention-1k $run bench attention "${shape[@]}" --batch 64 --lengths 1024 --heads 16 --decay both

@@ -52,7 +52,7 @@ at::Tensor Encoder::with_positions(const at::Tensor& x, const at::Tensor& places
   const at::Tensor grid = (row_embedding_.unsqueeze(1) + column_embedding_.unsqueeze(0)).flatten(0, 1);
   const at::Tensor all =
       class_embedding_.defined() ? at::cat({at::zeros({1, config_.width}, grid.options()), grid}) : grid;
-  return x + (positions.defined() ? nn::embed(all, positions) : all.narrow(0, 0, x.size(1)));
+  return positions.defined() ? nn::add_embedded(x, all, positions) : x + all.narrow(0, 0, x.size(1));
 }
 
 at::Tensor Encoder::embed(const at::Tensor& content, const at::Tensor& places) {

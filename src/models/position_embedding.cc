@@ -28,7 +28,7 @@ at::Tensor PositionEmbedding::add(const at::Tensor& x, const at::Tensor& positio
   if (sines_.defined() && sines_.device() != x.device()) sines_ = sines_.to(x.device());
   const at::Tensor& table = learned_.defined() ? learned_ : sines_;
   if (!positions.defined()) return x + table.narrow(0, 0, x.size(1));
-  return x + nn::embed(table, positions);
+  return nn::add_embedded(x, table, positions);
 }
 
 }  // namespace cosformer::models

@@ -13,23 +13,35 @@ using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 struct Embed : torch::autograd::Function<Embed> {
-  static Variable forward(AutogradContext* ctx, const Variable& table, const Variable& ids) {
+  static Variable forward(AutogradContext* ctx, const Variable& table, const Variable& ids,
+                          const ops::Optional<Variable>& onto) {
     const at::AutoDispatchBelowADInplaceOrView below;  // the result is no view to autograd
     ctx->save_for_backward({ids});
     ctx->saved_data["rows"] = table.size(0);
-    return at::embedding(table, ids);
+    ctx->saved_data["onto"] = onto.has_value();
+    return ops::embedding_fwd(table, ids, onto);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
-    return {ops::embedding_bwd(grads[0], saved[0], ctx->saved_data["rows"].toInt()), Variable()};
+    const Variable& dy = grads[0];
+    return {ctx->needs_input_grad(0) ? ops::embedding_bwd(dy, saved[0], ctx->saved_data["rows"].toInt()) : Variable(),
+            Variable(), ctx->saved_data["onto"].toBool() ? dy : Variable()};
   }
 };
 
 }  // namespace
 
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids) {
-  return Embed::apply(table, ids);
+  return Embed::apply(table, ids, ops::Optional<Variable>());
+}
+
+at::Tensor add_embedded(const at::Tensor& x, const at::Tensor& table, const at::Tensor& ids) {
+  std::vector<std::int64_t> shape = ids.sizes().vec();
+  shape.push_back(table.size(1));
+  // torch knows what becomes of other shapes and mixed types.
+  if (x.sizes() != shape || x.scalar_type() != table.scalar_type()) return x + embed(table, ids);
+  return Embed::apply(table, ids, ops::Optional<Variable>(x));
 }
 
 }  // namespace cosformer::nn

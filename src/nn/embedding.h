@@ -1,5 +1,5 @@
-// Rows of a table by their numbers, with the gradient of ops/embedding.h: the same bits every time on the CPU, and on
-// GPUs for tables that are not too large. It has no gradient of its own.
+// Rows of a table by their numbers, or those added to something, with the gradient of ops/embedding.h: the same bits
+// every time. It has no gradient of its own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,5 +8,8 @@ namespace cosformer::nn {
 
 // table: [rows, width], ids: [...] of integers; [..., width].
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
+
+// x + embed(table, ids), in one pass over memory on a GPU where x is [..., width] in the table's type.
+at::Tensor add_embedded(const at::Tensor& x, const at::Tensor& table, const at::Tensor& ids);
 
 }  // namespace cosformer::nn

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/embedding.h>
 
 #include "nn/embedding.h"
@@ -94,6 +95,26 @@ TEST(Embedding, IsTorchsTable) {
     expected.backward(dy);
     got.backward(dy);
     EXPECT_TRUE(at::allclose(table.grad(), torchs->weight.grad(), 1e-5, 1e-6));
+  }
+}
+
+// Of one shape and type in one pass, of others by torch's rules.
+TEST(Embedding, AddedToTokens) {
+  at::manual_seed(4);
+  const at::Tensor table = at::randn({20, 6}).requires_grad_();
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    for (const bool for_all : {false, true}) {
+      const at::Tensor x = at::randn({3, 9, 6}).to(type).requires_grad_();
+      const at::Tensor ids = for_all ? at::randint(20, {9}, at::kLong) : at::randint(20, {3, 9}, at::kLong);
+      const at::Tensor got = add_embedded(x, table, ids), expected = x + at::embedding(table, ids);
+      ASSERT_EQ(got.scalar_type(), expected.scalar_type());
+      EXPECT_TRUE(at::equal(got, expected));
+      const at::Tensor dy = at::randn_like(got);
+      const auto gradients = torch::autograd::grad({got}, {x, table}, {dy});
+      const auto must = torch::autograd::grad({expected}, {x, table}, {dy});
+      EXPECT_TRUE(at::equal(gradients[0], must[0]));
+      EXPECT_TRUE(at::allclose(gradients[1], must[1], 1e-5, 1e-6));
+    }
   }
 }
 

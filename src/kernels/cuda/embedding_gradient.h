@@ -13,18 +13,17 @@
 namespace cosformer::kernels::cuda {
 
 struct EmbeddingGradient {
-  DType dtype = DType::kFloat32;  // of dy: float32, bfloat16 or float16
+  DType dtype = DType::kFloat32;  // of dy and gradient: float32, bfloat16 or float16
   std::int64_t tokens = 0, width = 0;
-  std::int64_t rows = 0;              // of the table, at most kMostEmbeddingRows
-  const std::int64_t* ids = nullptr;  // [tokens]; those outside the table are left out
-  const void* dy = nullptr;           // [tokens, width], contiguous
+  std::int64_t rows = 0;                // of the table
+  const std::int32_t* ids = nullptr;    // [tokens], ascending; those outside the table are left out
+  const std::int64_t* order = nullptr;  // [tokens]: which row of dy each of these ids came with
+  const void* dy = nullptr;             // [tokens, width], contiguous
+  void* gradient = nullptr;             // [rows, width], contiguous
 };
 
-// Every block reads all ids of its part, so the more rows a table has, the more often they are read.
-constexpr std::int64_t kMostEmbeddingRows = 4096;
-
-// The gradient in parts, to be summed: partial [embedding_parts(problem), rows, width].
-std::int64_t embedding_parts(const EmbeddingGradient& problem);
-cudaError_t embedding_gradient(const EmbeddingGradient& problem, float* partial, cudaStream_t stream);
+// How many floats of workspace it needs.
+std::int64_t embedding_workspace(const EmbeddingGradient& problem);
+cudaError_t embedding_gradient(const EmbeddingGradient& problem, float* workspace, cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

@@ -1,8 +1,10 @@
 // How the gradient of an embedding is shared out, and what one lane of a warp does. No lane needs another, so that the
 // same text also runs on a host, lane after lane, where it is tested.
 //
-// A warp owns some tokens (a part), some rows of the table (a window) and 32 columns, one for each lane. It keeps its
-// window in shared memory and adds the tokens in their order.
+// Ids are ascending, so tokens of one row of the table stand side by side: a run. A warp takes some neighbouring tokens
+// (a chunk) and 32 columns, one for each lane, and adds up run after run. Runs within the chunk are done then; the
+// first and the last may be parts of longer ones. Their sums, two of each chunk, are ascending rows again, for the next
+// level, until one chunk holds all.
 #pragma once
 
 #include <cstdint>
@@ -12,67 +14,80 @@
 namespace cosformer::kernels::cuda {
 
 constexpr int kWarpLanes = 32;
-constexpr std::int64_t kWindowRows = 384;       // 48 KB of shared memory
-constexpr std::int64_t kWantedWarps = 132 * 6;  // six to a multiprocessor of an H200, where their windows leave room
-constexpr std::int64_t kLeastPartTokens = 128;
-constexpr int kTokensAtOnce = 32;  // whose loads are under way together
+constexpr std::int64_t kChunkTokens = 64;
+constexpr int kAtOnce = 16;  // loads that are under way together
 
-struct EmbeddingSizes {
-  std::int64_t tokens, width, rows;
-  std::int64_t parts, part_tokens, windows, window_rows, slices;
+template <class Stored, class FromStored>
+struct EmbeddingLevel {
+  std::int64_t tokens, width, rows;  // tokens: of this level
+  const std::int32_t* ids;           // [tokens], ascending
+  const std::int64_t* order;         // [tokens]: the row of `from` with each id; null where they stand side by side
+  const FromStored* from;
+  Stored* gradient;        // [rows, width]
+  float* edges;            // [chunks][first run, last run][width], the rows of the next level
+  std::int32_t* edge_ids;  // [chunks][first run, last run], and their ids
 };
 
-// A function of shapes alone. Several parts together are no larger than dy.
-COSFORMER_ANYWHERE inline EmbeddingSizes embedding_sizes(std::int64_t tokens, std::int64_t width, std::int64_t rows) {
-  EmbeddingSizes s{tokens, width, rows, 1, tokens, 1, rows, 1};
-  if (rows == 0 || width == 0) return s;
-  s.windows = parts_of(rows, kWindowRows);
-  s.window_rows = parts_of(rows, s.windows);
-  s.slices = parts_of(width, kWarpLanes);
-  const auto at_most = [&](std::int64_t limit) { s.parts = s.parts < limit ? s.parts : limit; };
-  s.parts = parts_of(kWantedWarps, s.windows * s.slices);
-  at_most(tokens / kLeastPartTokens);
-  at_most(tokens / rows);
-  s.parts = s.parts > 1 ? s.parts : 1;
-  s.part_tokens = parts_of(tokens, s.parts);
-  return s;
+COSFORMER_ANYWHERE inline std::int64_t embedding_chunks(std::int64_t tokens) {
+  return parts_of(tokens, kChunkTokens);
 }
 
-COSFORMER_ANYWHERE inline std::int64_t embedding_warps(const EmbeddingSizes& s) {
-  return s.parts * s.windows * s.slices;
+COSFORMER_ANYWHERE inline std::int64_t embedding_slices(std::int64_t width) {
+  return parts_of(width, kWarpLanes);
 }
 
-// `window`: [window_rows][kWarpLanes], the lane's own column of it.
-template <class Io>
-COSFORMER_ITEM void embedding_gradient_lane(const EmbeddingSizes& s, const std::int64_t* ids,
-                                            const typename Io::Stored* dy, float* partial, std::int64_t warp, int lane,
-                                            float* window) {
-  const std::int64_t part = warp / (s.windows * s.slices), rest = warp % (s.windows * s.slices);
-  const std::int64_t first_row = rest / s.slices * s.window_rows, column = rest % s.slices * kWarpLanes + lane;
-  if (column >= s.width) return;
-  const std::int64_t rows = s.rows - first_row < s.window_rows ? s.rows - first_row : s.window_rows;
-  for (std::int64_t row = 0; row < rows; ++row) window[row * kWarpLanes + lane] = 0.0F;
-  const std::int64_t begin = part * s.part_tokens;
-  const std::int64_t end = begin + s.part_tokens < s.tokens ? begin + s.part_tokens : s.tokens;
-  for (std::int64_t token = begin; token < end; token += kTokensAtOnce) {
-    int row[kTokensAtOnce];  // −1: not of this window
-    float value[kTokensAtOnce];
-    COSFORMER_UNROLL
-    for (int i = 0; i < kTokensAtOnce; ++i) {
-      const std::int64_t at = token + i < end ? ids[token + i] - first_row : -1;
-      row[i] = at >= 0 && at < rows ? static_cast<int>(at) : -1;
-    }
-    COSFORMER_UNROLL
-    for (int i = 0; i < kTokensAtOnce; ++i) {
-      value[i] = row[i] >= 0 ? Io::load(dy[(token + i) * s.width + column]) : 0.0F;
-    }
-    COSFORMER_UNROLL
-    for (int i = 0; i < kTokensAtOnce; ++i) {
-      if (row[i] >= 0) window[row[i] * kWarpLanes + lane] += value[i];
+// Floats (and ids, which are as large) that one level hands to the next.
+COSFORMER_ANYWHERE inline std::int64_t embedding_edges(std::int64_t tokens, std::int64_t width) {
+  return embedding_chunks(tokens) > 1 ? 2 * embedding_chunks(tokens) * (width + 1) : 0;
+}
+
+template <class Io, class FromIo>
+COSFORMER_ITEM void sum_chunk_lane(const EmbeddingLevel<typename Io::Stored, typename FromIo::Stored>& p,
+                                   std::int64_t warp, int lane) {
+  const std::int64_t chunk = warp / embedding_slices(p.width);
+  const std::int64_t column = warp % embedding_slices(p.width) * kWarpLanes + lane;
+  if (column >= p.width) return;
+  const std::int64_t begin = chunk * kChunkTokens;
+  const std::int64_t end = begin + kChunkTokens < p.tokens ? begin + kChunkTokens : p.tokens;
+  const bool all = p.tokens <= kChunkTokens;
+  const std::int32_t first = p.ids[begin], last = p.ids[end - 1];
+  float* edges = p.edges + chunk * 2 * p.width + column;
+  if (!all) {
+    edges[p.width] = 0;  // where one run fills the chunk
+    if (column == 0) {
+      p.edge_ids[chunk * 2] = first;
+      p.edge_ids[chunk * 2 + 1] = last;
     }
   }
-  float* to = partial + (part * s.rows + first_row) * s.width + column;
-  for (std::int64_t row = 0; row < rows; ++row) to[row * s.width] = window[row * kWarpLanes + lane];
+  std::int32_t row = first;
+  float sum = 0;
+  const auto finish = [&] {
+    if (!all && (row == first || row == last)) {
+      edges[row == first ? 0 : p.width] = sum;
+    } else if (row >= 0 && row < p.rows) {
+      p.gradient[row * p.width + column] = Io::store(sum);
+    }
+  };
+  for (std::int64_t token = begin; token < end; token += kAtOnce) {
+    std::int32_t next[kAtOnce];
+    float value[kAtOnce];
+    COSFORMER_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::int64_t at = token + i < end ? token + i : end - 1;
+      next[i] = p.ids[at];
+      value[i] = FromIo::load(p.from[(p.order != nullptr ? p.order[at] : at) * p.width + column]);
+    }
+    COSFORMER_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (next[i] != row) {
+        finish();
+        row = next[i];
+        sum = 0;
+      }
+      if (token + i < end) sum += value[i];
+    }
+  }
+  finish();
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -1,12 +1,18 @@
-// The gradient of embeddings on NVIDIA GPUs. Nothing here waits for the device, so a call can be captured in a CUDA
+// Embeddings and their gradient on NVIDIA GPUs. Nothing here waits for the device, so a call can be captured in a CUDA
 // graph.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>
 
 #include "kernels/cuda/embedding_gradient.h"
+#include "kernels/cuda/embedding_rows.h"
 #include "ops/cuda/status.h"
+#include "ops/embedding.h"
 #include "ops/tensor_views.h"
 
 namespace cosformer::ops {
@@ -14,29 +20,57 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
+at::Tensor cuda_fwd(const at::Tensor& table, const at::Tensor& tokens, const Optional<at::Tensor>& onto) {
+  if (table.scalar_type() == at::kDouble) return torch_embedding_fwd(table, tokens, onto);
+  const c10::cuda::CUDAGuard guard(table.device());
+  const at::Tensor rows = table.contiguous(), ids = tokens.to(at::kLong).contiguous();
+  std::vector<std::int64_t> shape = tokens.sizes().vec();
+  shape.push_back(table.size(1));
+  const at::Tensor x = onto ? onto->contiguous() : at::Tensor();
+  const at::Tensor y = at::empty(shape, rows.options());
+  cuda::EmbeddingRows problem;
+  problem.dtype = dtype_of(rows.scalar_type());
+  problem.tokens = ids.numel();
+  problem.width = rows.size(1);
+  problem.rows = rows.size(0);
+  problem.ids = ids.data_ptr<std::int64_t>();
+  problem.table = rows.data_ptr();
+  problem.x = x.defined() ? x.data_ptr() : nullptr;
+  problem.y = y.data_ptr();
+  check(cuda::embedding_rows(problem, at::cuda::getCurrentCUDAStream()), "the embedding");
+  return y;
+}
+
 at::Tensor cuda_bwd(const at::Tensor& gradient, const at::Tensor& tokens, std::int64_t rows) {
-  if (rows > cuda::kMostEmbeddingRows || gradient.scalar_type() == at::kDouble) {
-    return at::embedding_dense_backward(gradient, tokens, rows, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false);
+  if (gradient.scalar_type() == at::kDouble || rows > std::numeric_limits<std::int32_t>::max()) {
+    return torch_embedding_bwd(gradient, tokens, rows);
   }
   const c10::cuda::CUDAGuard guard(gradient.device());
-  const at::Tensor dy = gradient.contiguous(), ids = tokens.to(at::kLong).contiguous();
+  const at::Tensor dy = gradient.contiguous();
+  // The fewer bytes an id has, the sooner they are in order.
+  const at::ScalarType narrow = rows <= std::numeric_limits<std::int16_t>::max() ? at::kShort : at::kInt;
+  const auto [sorted, order] = at::sort(tokens.flatten().to(narrow), /*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const at::Tensor ids = sorted.to(at::kInt);
+  const at::Tensor table = at::empty({rows, dy.size(-1)}, dy.options());
   cuda::EmbeddingGradient problem;
   problem.dtype = dtype_of(dy.scalar_type());
   problem.tokens = ids.numel();
   problem.width = dy.size(-1);
   problem.rows = rows;
-  problem.ids = ids.data_ptr<std::int64_t>();
+  problem.ids = ids.data_ptr<std::int32_t>();
+  problem.order = order.data_ptr<std::int64_t>();
   problem.dy = dy.data_ptr();
-  const at::Tensor partial =
-      at::empty({cuda::embedding_parts(problem), rows, problem.width}, dy.options().dtype(at::kFloat));
-  check(cuda::embedding_gradient(problem, partial.data_ptr<float>(), at::cuda::getCurrentCUDAStream()),
+  problem.gradient = table.data_ptr();
+  const at::Tensor workspace = at::empty({cuda::embedding_workspace(problem)}, dy.options().dtype(at::kFloat));
+  check(cuda::embedding_gradient(problem, workspace.data_ptr<float>(), at::cuda::getCurrentCUDAStream()),
         "the gradient of the embedding");
-  return (partial.size(0) == 1 ? partial[0] : partial.sum(0)).to(dy.scalar_type());
+  return table;
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(cosformer, CUDA, m) {
+  m.impl("_embedding_fwd", cuda_fwd);
   m.impl("_embedding_bwd", cuda_bwd);
 }
 

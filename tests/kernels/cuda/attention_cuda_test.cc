@@ -172,7 +172,6 @@ TEST_P(AttentionCuda, FullAttention) {
       c.k_lengths = lengths.k;
       c.packed = lengths.q.size() > 1;
       c.key_mask = cases.size() % 2 == 1;
-      c.hand_over_sum = cases.size() % 3 == 0;
       c.normalizer = cases.size() % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
       c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
       cases.push_back(c);
