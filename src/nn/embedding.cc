@@ -1,5 +1,7 @@
 #include "nn/embedding.h"
 
+#include <vector>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -40,7 +42,9 @@ at::Tensor add_embedded(const at::Tensor& x, const at::Tensor& table, const at::
   std::vector<std::int64_t> shape = ids.sizes().vec();
   shape.push_back(table.size(1));
   // torch knows what becomes of other shapes and mixed types.
-  if (x.sizes() != shape || x.scalar_type() != table.scalar_type()) return x + embed(table, ids);
+  if (x.sizes() != shape || x.scalar_type() != table.scalar_type() || x.device() != table.device()) {
+    return x + embed(table, ids);
+  }
   return Embed::apply(table, ids, ops::Optional<Variable>(x));
 }
 

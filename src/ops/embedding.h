@@ -1,5 +1,5 @@
 // Rows of an embedding's table by their numbers, and the table's gradient: row r is the sum of dy over the tokens whose
-// id is r. Both give the same bits every time.
+// id is r. Both give the same bits every time, except in float64 on a GPU, where torch's serve.
 #pragma once
 
 #include <cstdint>

@@ -118,5 +118,19 @@ TEST(Embedding, AddedToTokens) {
   }
 }
 
+// Positions that are not learned, tokens that are not.
+TEST(Embedding, GradientsOnlyWhereTheyAreAskedFor) {
+  at::manual_seed(5);
+  const at::Tensor ids = at::randint(20, {3, 9}, at::kLong), dy = at::randn({3, 9, 6});
+  const at::Tensor fixed = at::randn({20, 6}), x = at::randn({3, 9, 6}).requires_grad_();
+  add_embedded(x, fixed, ids).backward(dy);
+  EXPECT_TRUE(at::equal(x.grad(), dy));
+  EXPECT_FALSE(fixed.grad().defined());
+  const at::Tensor table = fixed.clone().requires_grad_(), plain = at::randn({3, 9, 6});
+  add_embedded(plain, table, ids).backward(dy);
+  EXPECT_TRUE(at::allclose(table.grad(), at::zeros({20, 6}).index_add(0, ids.flatten(), dy.flatten(0, 1))));
+  EXPECT_FALSE(plain.grad().defined());
+}
+
 }  // namespace
 }  // namespace cosformer::nn

@@ -48,19 +48,43 @@ class Embedding(unittest.TestCase):
     @unittest.skipUnless(torch.cuda.is_available(), "needs a GPU")
     def test_captured(self):
         for rows, ids, dy in cases("cuda"):
+            gradient_of(dy, ids, rows)  # what is made at the first call cannot be captured
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 captured = gradient_of(dy, ids, rows)
             graph.replay()
             self.assertTrue(torch.equal(captured, gradient_of(dy, ids, rows)))
 
+    def test_layouts_and_types(self):
+        """int32 ids, a single one, rows that begin anywhere, odd widths, gradients that repeat, low precision."""
+        for device in DEVICES:
+            torch.manual_seed(1)
+            for width, dtype in ((1, torch.float32), (7, torch.float32), (24, torch.bfloat16), (9, torch.bfloat16)):
+                table = torch.randn(31, width, device=device, dtype=dtype)[1:]
+                several = torch.randint(30, (5, 11), device=device, dtype=torch.int32)
+                for ids in (several, torch.tensor(3, device=device)):
+                    x = torch.randn(*ids.shape, width, device=device, dtype=dtype)
+                    self.assertTrue(torch.equal(rows_of(table, ids, x), x + table[ids.long()]))
+                    dy = torch.ones(width, device=device, dtype=dtype).expand(*ids.shape, width)
+                    counts = torch.bincount(ids.flatten().long(), minlength=30)
+                    self.assertTrue(torch.equal(gradient_of(dy, ids, 30), counts[:, None].expand(30, width).to(dtype)))
+
     @unittest.skipUnless(torch.cuda.is_available(), "needs a GPU")
     def test_ids_outside_the_table(self):
-        ids = torch.tensor([-1, 0, 5, 2], device="cuda")
+        ids = torch.tensor([-1, 0, 5, 2, 2**16 + 1, 2**32 + 1, -2**16], device="cuda")
+        outside = [True, False, True, False, True, True, True]
         rows = rows_of(torch.ones(5, WIDTH, device="cuda"), ids, None)
-        self.assertEqual(rows.isnan().all(1).tolist(), [True, False, True, False])
-        gradient = gradient_of(torch.ones(4, WIDTH, device="cuda"), ids, 5)
+        self.assertEqual(rows.isnan().all(1).tolist(), outside)
+        gradient = gradient_of(torch.ones(len(ids), WIDTH, device="cuda"), ids, 5)
         self.assertEqual(gradient.sum(1).tolist(), [WIDTH, 0, WIDTH, 0, 0])
+
+    @unittest.skipUnless(torch.cuda.is_available(), "needs a GPU")
+    def test_what_is_refused(self):
+        table, ids = torch.ones(5, WIDTH, device="cuda"), torch.tensor([1, 2], device="cuda")
+        for wrong in (lambda: rows_of(table, ids.cpu(), None), lambda: rows_of(table, ids.float(), None),
+                      lambda: rows_of(table, ids, table), lambda: gradient_of(table[:2], ids.cpu(), 5)):
+            with self.assertRaisesRegex(RuntimeError, "cosformer: "):
+                wrong()
 
 
 if __name__ == "__main__":

@@ -20,12 +20,24 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
+void require_ids(const at::Tensor& table_or_gradient, const at::Tensor& ids) {
+  TORCH_CHECK(ids.device() == table_or_gradient.device(), "cosformer: ids of an embedding on ", ids.device(),
+              ", its numbers on ", table_or_gradient.device(), "; move them to one device");
+  TORCH_CHECK(at::isIntegralType(ids.scalar_type(), /*includeBool=*/false),
+              "cosformer: ids of an embedding must be integers; got ", ids.scalar_type());
+}
+
 at::Tensor cuda_fwd(const at::Tensor& table, const at::Tensor& tokens, const Optional<at::Tensor>& onto) {
   if (table.scalar_type() == at::kDouble) return torch_embedding_fwd(table, tokens, onto);
+  require_ids(table, tokens);
+  TORCH_CHECK(table.dim() == 2, "cosformer: an embedding's table must be [rows, width]; got ", table.sizes());
   const c10::cuda::CUDAGuard guard(table.device());
   const at::Tensor rows = table.contiguous(), ids = tokens.to(at::kLong).contiguous();
   std::vector<std::int64_t> shape = tokens.sizes().vec();
   shape.push_back(table.size(1));
+  TORCH_CHECK(!onto || (onto->sizes() == shape && onto->dtype() == table.dtype() && onto->device() == table.device()),
+              "cosformer: what an embedding is added to must be ", at::IntArrayRef(shape),
+              " in the table's type, on its device");
   const at::Tensor x = onto ? onto->contiguous() : at::Tensor();
   const at::Tensor y = at::empty(shape, rows.options());
   cuda::EmbeddingRows problem;
@@ -45,11 +57,13 @@ at::Tensor cuda_bwd(const at::Tensor& gradient, const at::Tensor& tokens, std::i
   if (gradient.scalar_type() == at::kDouble || rows > std::numeric_limits<std::int32_t>::max()) {
     return torch_embedding_bwd(gradient, tokens, rows);
   }
+  require_ids(gradient, tokens);
   const c10::cuda::CUDAGuard guard(gradient.device());
   const at::Tensor dy = gradient.contiguous();
-  // The fewer bytes an id has, the sooner they are in order.
+  // The fewer bytes an id has, the sooner they are in order. Ids outside the table stay outside.
   const at::ScalarType narrow = rows <= std::numeric_limits<std::int16_t>::max() ? at::kShort : at::kInt;
-  const auto [sorted, order] = at::sort(tokens.flatten().to(narrow), /*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const auto [sorted, order] =
+      at::sort(tokens.flatten().clamp(-1, rows).to(narrow), /*stable=*/true, /*dim=*/0, /*descending=*/false);
   const at::Tensor ids = sorted.to(at::kInt);
   const at::Tensor table = at::empty({rows, dy.size(-1)}, dy.options());
   cuda::EmbeddingGradient problem;
