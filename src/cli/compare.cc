@@ -93,6 +93,7 @@ class Comparison {
       print_plan(plan_);
       return;
     }
+    require_some_cell();
     make_folder();
     if (config_.threads > 0) {  // the cells' processes inherit it
       setenv("OMP_NUM_THREADS", std::to_string(config_.threads).c_str(), 1);
@@ -117,6 +118,17 @@ class Comparison {
     std::error_code error;
     fs::create_directories(fs::path(folder_) / "cells", error);
     if (error) throw file_failure("make the folder", folder_, error.value());
+  }
+
+  // Where no cell can be, the first reason is likely all of theirs: a missing file, a wrong column.
+  void require_some_cell() const {
+    const bool none = std::all_of(plan_.cells.begin(), plan_.cells.end(),
+                                  [](const PlannedCell& cell) { return cell.result.state == CellState::kCannot; });
+    if (none && !plan_.cells.empty()) {
+      const CellResult& first = plan_.cells.front().result;
+      throw UserError("none of the " + std::to_string(plan_.cells.size()) + " cells can be; " + first.task + " with " +
+                      first.name + ": " + first.reason);
+    }
   }
 
   // Lines for people; with --json standard output is for machines.
@@ -173,7 +185,7 @@ void add_compare(CLI::App& app) {
   app.add_option("--task", f.task, "tasks, separated by commas; of a config with [[task]]s: only these");
   app.add_option("--attention", f.attention, "mechanisms, separated by commas, or all; in place of the config's");
   app.add_option("--seeds", f.seeds, "runs of each model, with different seeds")->check(CLI::Range(1LL, 10000LL));
-  app.add_option("--steps", f.steps, "optimiser steps of each run");
+  app.add_option("--steps", f.steps, "optimiser steps of each run")->check(CLI::Range(1LL, 1000000000000LL));
   app.add_option("--set", f.assignments, "KEY=VALUE, a setting of every cell; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--data", f.data_path, "file or folder of the data");

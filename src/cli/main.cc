@@ -1,16 +1,19 @@
 // The program: finds the subcommand, runs it, and turns what went wrong into a message and an exit code.
 // 0: done; 1: it failed; 2: it was asked the wrong thing; 130: it was interrupted and has saved its work.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "cli/blas_core.h"
 #include "cli/command.h"
 #include "cli/memory.h"
@@ -59,6 +62,21 @@ void use_all_cores() {
   at::set_num_threads(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
 }
 
+// What was wrong with the arguments of a command; of an option that does not exist, which one was meant.
+std::string misuse(const CLI::ParseError& error, const CLI::App& command) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
+  const std::vector<std::string> left = command.remaining();
+  const auto option =
+      std::find_if(left.begin(), left.end(), [](const std::string& text) { return text.starts_with("-"); });
+  if (option == left.end()) return left.empty() ? error.what() : "'" + left.front() + "' was not expected";
+  std::vector<std::string> names;
+  for (const CLI::Option* known : command.get_options()) {
+    for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string near = nearest_name(option->substr(0, option->find('=')), names);
+  return "there is no option '" + *option + "'" + (near.empty() ? "" : "; did you mean " + near + "?");
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Attention whose cost grows linearly with length, exactly.", "cosformer");
   app.set_version_flag("--version", std::string("cosformer ") + kVersion);
@@ -68,8 +86,17 @@ int parse_and_run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::fprintf(stderr, "cosformer: %s\n\n%s", error.what(),
-                 app.get_subcommands().empty() ? usage().c_str() : app.help().c_str());
+    if (app.get_subcommands().empty()) {
+      std::fprintf(stderr, "cosformer: %s\n\n%s", error.what(), usage().c_str());
+      return 2;
+    }
+    const CLI::App* command = &app;
+    std::string name = "cosformer";
+    while (!command->get_subcommands().empty()) {
+      command = command->get_subcommands().front();
+      name += " " + command->get_name();
+    }
+    std::fprintf(stderr, "cosformer: %s\n%s --help shows the options\n", misuse(error, *command).c_str(), name.c_str());
     return 2;
   }
   return 0;

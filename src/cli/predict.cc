@@ -25,7 +25,7 @@ namespace {
 struct Options {
   std::string run, input, format = "auto", output, device = "auto";
   long long top = 1, first = 0;
-  bool skip_bad_rows = false, draw = false;
+  bool skip_bad_rows = false, labelled = false, draw = false;
 };
 
 // Numbers of classes, the likeliest first.
@@ -46,12 +46,14 @@ void print_tsv(const std::string& name, const std::vector<std::size_t>& order, c
   std::printf("\n");
 }
 
+// `expected`: the label that came along, or null.
 void print_json(const std::string& name, const std::vector<std::size_t>& order, const std::vector<float>& probabilities,
-                const std::vector<std::string>& classes) {
+                const std::vector<std::string>& classes, const std::string* expected) {
   nlohmann::ordered_json json{{"input", name},
                               {"label", classes[order.front()]},
                               {"probability", probabilities[order.front()]},
                               {"probabilities", nlohmann::ordered_json::object()}};
+  if (expected != nullptr) json["expected"] = *expected;
   for (const std::size_t at : order) json["probabilities"][classes[at]] = probabilities[at];
   std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
@@ -75,7 +77,9 @@ void run_predict(const Options& given) {
     info.max_length = 0;
     config.data = train::uncut(config.data);
   }
-  data::PredictionInput input = data::read_prediction_input(o.input, config.data, info, {o.format, o.skip_bad_rows});
+  data::PredictionInput input =
+      data::read_prediction_input(o.input, config.data, info, {o.format, o.skip_bad_rows, o.labelled});
+  if (!input.note.empty()) std::fprintf(stderr, "note: %s\n", input.note.c_str());
   if (tokenizer) input.dataset = data::tokenize_dataset(input.dataset, *tokenizer, trained.max_length);
   if (o.first > 0 && static_cast<std::size_t>(o.first) < input.dataset->size()) {
     input.dataset = data::slice(input.dataset, 0, static_cast<std::size_t>(o.first));
@@ -85,29 +89,39 @@ void run_predict(const Options& given) {
   const std::vector<std::vector<float>> all =
       train::predict(*model, input.dataset, train::evaluation_options(config.train, trained, device),
                      progress_line("predict", "examples", input.dataset->size()));
-  std::size_t right = 0;
+  std::size_t right = 0, labelled = 0;
   const std::size_t top = std::min(static_cast<std::size_t>(o.top), trained.classes.size());
-  if (o.output == "tsv") std::printf("input\tlabel\tprobability\n");
+  if (o.output == "tsv") {
+    std::printf("input\tlabel\tprobability");
+    for (std::size_t rank = 2; rank <= top; ++rank) std::printf("\tlabel_%zu\tprobability_%zu", rank, rank);
+    std::printf("\n");
+  }
   for (std::size_t at = 0; at < all.size(); ++at) {
     const std::vector<std::size_t> order = ranked(all[at]);
     if (o.draw && trained.image_width > 0) {
       std::printf("%s",
                   terminal_image(input.dataset->get(at).first, trained.image_width, trained.image_height).c_str());
     }
+    const std::int32_t label = input.dataset->label(at);
+    const std::string* expected = label == data::kNoLabel ? nullptr : &trained.classes[static_cast<std::size_t>(label)];
     if (o.output == "tsv") {
       print_tsv(input.names[at], order, all[at], trained.classes, top);
     } else {
-      print_json(input.names[at], order, all[at], trained.classes);
+      print_json(input.names[at], order, all[at], trained.classes, expected);
     }
-    if (input.labelled && input.dataset->label(at) == static_cast<std::int32_t>(order.front())) ++right;
+    if (expected != nullptr) ++labelled;
+    if (label == static_cast<std::int32_t>(order.front())) ++right;
   }
   if (input.report.rows_skipped > 0) {
-    std::fprintf(stderr, "skipped %s bad rows; the first: %s\n",
+    std::fprintf(stderr, "skipped %s bad row%s; the first: %s\n",
                  with_commas(static_cast<long long>(input.report.rows_skipped)).c_str(),
+                 input.report.rows_skipped == 1 ? "" : "s",
                  input.report.first_reasons.empty() ? "" : input.report.first_reasons.front().c_str());
   }
-  if (input.labelled) {
-    std::fprintf(stderr, "%zu of %zu right\n", right, all.size());
+  if (labelled > 0) {
+    const std::size_t without = all.size() - labelled;
+    std::fprintf(stderr, "%zu of %zu right%s\n", right, labelled,
+                 without == 0 ? "" : (", " + std::to_string(without) + " without a label").c_str());
   }
 }
 
@@ -124,12 +138,13 @@ void add_predict(CLI::App& app) {
   app.add_option("--top", o->top, "how many labels of each input, in TSV")
       ->check(CLI::Range(1LL, 1000000LL))
       ->capture_default_str();
-  app.add_option("--first", o->first, "only so many inputs");
+  app.add_option("--first", o->first, "only so many inputs")->check(CLI::Range(1LL, 1000000000000LL));
   app.add_flag("--draw", o->draw, "images: draw them in the terminal");
   app.add_option("--device", o->device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   app.add_flag("--skip-bad-rows", o->skip_bad_rows, "count them instead of stopping");
+  app.add_flag("--labelled", o->labelled, "CSV of numbers: rows hold the label, in the training data's column");
   app.footer(
       "Reads what the run's task reads: texts one a line (or TSV, CSV, JSONL with the columns of the training data),\n"
       "ListOps expressions one a line, PNG files or folders, IDX files, CIFAR binaries, CSV rows. Labels that come\n"

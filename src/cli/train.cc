@@ -1,5 +1,7 @@
 // `cosformer train`: a run from settings, or the continuation of one.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
@@ -25,7 +27,7 @@ struct Options {
   std::vector<std::string> assignments;
   std::string task, attention, data_path, device;
   long long seed = 0, steps = 0, from = -1;
-  bool list_settings = false;
+  bool list_settings = false, skip_bad_rows = false;
 };
 
 std::string attention_list() {
@@ -51,11 +53,18 @@ train::RunConfig config_from(const Options& o) {
   for (const std::string& file : o.configs) settings.read_toml_file(file);
   for (const std::string& assignment : o.assignments) settings.assign(assignment);
   if (!o.task.empty()) settings.set("data.task", o.task, "--task");
+  const bool says_task = !o.task.empty() || !o.configs.empty() ||
+                         std::any_of(o.assignments.begin(), o.assignments.end(),
+                                     [](const std::string& text) { return text.starts_with("data.task="); });
+  if (!says_task && std::filesystem::is_regular_file(o.data_path)) {
+    throw UserError("--data '" + o.data_path + "' is a file; say with --task what it holds (cosformer train --help)");
+  }
   if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");
   if (!o.attention.empty()) settings.set("model.attention", o.attention, "--attention");
   if (!o.device.empty()) settings.set("train.device", o.device, "--device");
   if (o.seed != 0) settings.set("train.seed", std::to_string(o.seed), "--seed");
   if (o.steps != 0) settings.set("train.steps", std::to_string(o.steps), "--steps");
+  if (o.skip_bad_rows) settings.set("data.skip_bad_rows", "true", "--skip-bad-rows");
   train::apply_presets(config, settings);
   train::require_possible(config);
   return config;
@@ -70,7 +79,7 @@ train::TrainRequest request_from(const Options& o) {
   if (o.from >= 0) request.from = o.from;
   if (!o.resume.empty()) {
     if (!o.configs.empty() || !o.assignments.empty() || !o.task.empty() || !o.attention.empty() || !o.out.empty() ||
-        !o.data_path.empty() || !o.device.empty() || o.seed != 0 || o.steps != 0) {
+        !o.data_path.empty() || !o.device.empty() || o.seed != 0 || o.steps != 0 || o.skip_bad_rows) {
       throw UserError("--resume goes on with the settings of the run; it takes no others (except --from)");
     }
     request.run = o.resume;
@@ -145,11 +154,13 @@ void add_train(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--set", o->assignments, "KEY=VALUE, a single setting; may be repeated")->allow_extra_args(false);
   app.add_option("--out", o->out, "folder of the run; by default runs/TASK-ATTENTION-SEED");
-  app.add_option("--resume", o->resume, "go on with this run from its last checkpoint");
+  app.add_option("--resume", o->resume, "go on with this run from its last checkpoint")
+      ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
   app.add_option("--from", o->from, "with --resume: go on from the checkpoint of this step");
   app.add_option("--steps", o->steps, "optimiser steps");
   app.add_option("--seed", o->seed, "of weights, order and dropout");
   app.add_option("--device", o->device, "auto, cpu or cuda");
+  app.add_flag("--skip-bad-rows", o->skip_bad_rows, "of the data: count rows that cannot be used, and go on");
   app.add_flag("--settings", o->list_settings, "list every setting with its default and meaning");
   app.footer(
       "Settings come from the defaults, then --config, then --set and the other flags. The run's folder gets the\n"

@@ -32,7 +32,11 @@ void train_language(const train::TrainRequest& request) {
   log.write(data.description);
   for (const std::string& note : data.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
-  std::printf("\n%s\nnext: cosformer eval %s\n", results_table(result).c_str(), request.run.c_str());
+  const bool autoregressive = request.config.data.task == "lm";
+  const std::string generates =
+      autoregressive ? "      cosformer generate " + request.run + " --prompt TEXT\n" : std::string();
+  std::printf("\n%s\nnext: cosformer eval %s\n%s", results_table(result).c_str(), request.run.c_str(),
+              generates.c_str());
 }
 
 }  // namespace cosformer::cli

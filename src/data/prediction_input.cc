@@ -1,7 +1,9 @@
 #include "data/prediction_input.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -125,6 +127,13 @@ PredictionInput read_text(const Request& request) {
   return named_by_line(parse_text(request.name, request.content(), options));
 }
 
+bool is_number(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+// Whether rows have a label is told by a header that names it, by a class that is no number, or by the user.
 PredictionInput read_sequences(const Request& request) {
   const std::string content = request.content();
   NumberOptions options;
@@ -134,15 +143,30 @@ PredictionInput read_sequences(const Request& request) {
   options.classes = request.info.classes;
   options.header = header_of(request.config).value_or(false);
   options.rows = request.rows();
-  // A label is looked for where the first row names its column; a column known by its number may be absent here.
+  const std::string column = sequence_label_column(request.config);
+  const std::optional<std::size_t> number = column_number(column);
   DelimitedText rows(content, options.delimiter, Quoting::kRfc4180);
   DelimitedText::Row first;
-  const bool named =
-      !request.config.label_column.empty() && rows.next(first) &&
-      std::find(first.fields.begin(), first.fields.end(), request.config.label_column) != first.fields.end();
-  options.label_column = named ? request.config.label_column : "";
-  if (named) options.header = true;
-  return named_by_line(parse_numbers(request.name, content, options));
+  rows.next(first);
+  std::string note;
+  bool labelled = request.options.labelled;
+  if (!number) {
+    const bool named = std::find(first.fields.begin(), first.fields.end(), column) != first.fields.end();
+    labelled = labelled || named;
+    if (labelled) options.header = true;
+  } else if (!labelled) {
+    if (*options.header) rows.next(first);
+    const std::string field = *number <= first.fields.size() ? first.fields[*number - 1] : "";
+    const bool is_class = std::find(options.classes.begin(), options.classes.end(), field) != options.classes.end();
+    labelled = is_class && !is_number(field);
+    if (is_class && !labelled) {
+      note = "column " + column + " is read as a number of the sequence; if it is the label, say --labelled";
+    }
+  }
+  options.label_column = labelled ? column : "";
+  PredictionInput input = named_by_line(parse_numbers(request.name, content, options));
+  input.note = note;
+  return input;
 }
 
 std::string file_name(const std::string& path) {

@@ -6,7 +6,8 @@
 //   (text and retrieval also as they are published: TSV without a header)
 //   listops                one expression a line, with or without parentheses; its value is its label
 //   images                 a PNG file, a folder of them, an IDX file, a CIFAR binary; from standard input one PNG
-//   sequences              CSV rows, with the label's column where a header names it
+//   sequences              CSV rows, with the label's column where a header names it, where the first row has a class
+//                          there that is no number, or where the options say so
 // Labels are kept where there are some, so that the accuracy can be told.
 #pragma once
 
@@ -22,12 +23,14 @@ struct PredictionOptions {
   std::string format =
       "auto";  // of text: auto (by the file's name; lines where that says nothing), lines, tsv, csv, jsonl
   bool skip_bad_rows = false;
+  bool labelled = false;  // rows of numbers have the label in the training data's column
 };
 
 struct PredictionInput {
   DatasetPointer dataset;          // labels are kNoLabel where there were none
   std::vector<std::string> names;  // of each example: its line's or record's number, or its file's name
   bool labelled = false;           // every example has a label
+  std::string note;                // what the user should know about how it was read
   LoadReport report;
 };
 

@@ -29,9 +29,13 @@ std::size_t find_column(const std::string& path, const std::vector<std::string>&
   std::string columns;
   for (std::size_t i = 0; i < std::min<std::size_t>(header.size(), 10); ++i)
     columns += (i > 0 ? ", " : "") + excerpt(header[i]);
-  if (header.empty()) columns = "a number from 1 on, as the file has no header";
-  refuse_file(path,
-              "there is no column " + excerpt(column) + "; expected " + columns + (header.size() > 10 ? ", ..." : ""));
+  if (header.empty()) {
+    refuse_file(path, "there is no column " + excerpt(column) +
+                          "; expected a number from 1 on, as the file has no header (data.header)");
+  }
+  refuse_file(path, "there is no column " + excerpt(column) + "; it has " + columns +
+                        (header.size() > 10 ? ", ..." : "") +
+                        ". data.text_column, data.label_column and the like say which to read");
 }
 
 }  // namespace cosformer::data

@@ -38,32 +38,32 @@ const std::vector<TaskKind>& task_kinds() {
        "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz",
        open_fashion_mnist},
       {"text_files", nullptr, 4096,
-       "data.path=FILE of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column and "
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column and "
        "data.label_column; data.valid_path and data.test_path likewise",
        open_text_files},
       {"text_pairs", nullptr, 4096,
-       "data.path=FILE of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column, "
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column, "
        "data.second_text_column and data.label_column; data.valid_path and data.test_path likewise",
        open_text_files},
       {"text_to_text", nullptr, 4096,
-       "data.path=FILE of .tsv, .csv or .jsonl (gzip or not), its columns named by data.source_column and "
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.source_column and "
        "data.target_column; data.valid_path and data.test_path likewise",
        open_text_files},
       {"idx_images", nullptr, 0,
-       "data.path=FILE of images in IDX form (gzip or not) and data.labels_path=FILE of labels, or a folder with the "
+       "a file of images in IDX form (gzip or not) and data.labels_path, a file of labels, or a folder with the "
        "names of MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with or without .gz",
        open_idx_images},
       {"png_images", nullptr, 0,
-       "data.path=FOLDER with a folder of PNG files for each class, named after it, or with train/ and test/ (and "
+       "a folder with a folder of PNG files for each class, named after it, or with train/ and test/ (and "
        "valid/) of that kind; all images of one size",
        open_png_images},
       {"token_sequences", nullptr, 0,
-       "data.path=FILE of CSV (gzip or not): a row is a label and whole numbers from 0 on; data.label_column says "
+       "a file of CSV (gzip or not): a row is a label and whole numbers from 0 on; data.label_column says "
        "which "
        "column is the label, the first by default",
        open_sequences},
       {"value_sequences", nullptr, 0,
-       "data.path=FILE of CSV (gzip or not): a row is a label and real numbers; data.label_column says which column is "
+       "a file of CSV (gzip or not): a row is a label and real numbers; data.label_column says which column is "
        "the label, the first by default",
        open_sequences},
   };
@@ -99,14 +99,14 @@ std::string path_of(const DataConfig& config) {
   if (!config.path.empty()) return config.path;
   const TaskKind& kind = task_kind(config.task);
   if (kind.usual_path == nullptr) {
-    throw UserError("data.path is empty; the task '" + config.task + "' needs " + kind.layout);
+    throw UserError("no data was named (--data, or data.path); the task '" + config.task + "' needs " + kind.layout);
   }
   return kind.usual_path;
 }
 
 void refuse_missing(const DataConfig& config, const std::string& path) {
-  throw UserError("cannot find the data of the task '" + config.task + "' at '" + path + "'. Set data.path to " +
-                  layout_of(config.task));
+  throw UserError("cannot find the data of the task '" + config.task + "' at '" + path +
+                  "'. Name with --data (or data.path) " + layout_of(config.task));
 }
 
 std::optional<bool> header_of(const DataConfig& config) {

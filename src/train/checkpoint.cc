@@ -54,6 +54,7 @@ json to_json(const TrainState& s) {
           {"epoch", s.position.epoch},
           {"batch", s.position.batch},
           {"best", s.best ? json(*s.best) : json()},
+          {"best_loss", s.best_loss ? json(*s.best_loss) : json()},
           {"evaluation_is_due", s.evaluation_is_due},
           {"best_step", s.best_step},
           {"evaluations_since_best", s.evaluations_since_best},
@@ -74,6 +75,7 @@ TrainState state_from(const json& j) {
   } else if (!j.at("best").is_null()) {
     s.best = j["best"].get<double>();
   }
+  if (j.contains("best_loss") && !j["best_loss"].is_null()) s.best_loss = j["best_loss"].get<double>();
   s.evaluation_is_due = j.value("evaluation_is_due", false);
   j.at("best_step").get_to(s.best_step);
   j.at("evaluations_since_best").get_to(s.evaluations_since_best);
@@ -185,6 +187,12 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
 
 TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content) {
   const std::string path = checkpoint_path(run, step);
+  if (!fs::exists(path)) {
+    std::string steps;
+    for (const std::int64_t there : checkpoint_steps(run)) steps += (steps.empty() ? "" : ", ") + std::to_string(there);
+    throw UserError("'" + run + "' has no checkpoint of step " + std::to_string(step) +
+                    (steps.empty() ? "" : "; there are those of " + steps));
+  }
   TrainState state;
   const std::string reason = damage(path, state);
   if (reason.empty()) {

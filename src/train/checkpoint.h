@@ -20,7 +20,8 @@ struct TrainState {
   std::int64_t step = 0;         // steps taken
   std::int64_t total_steps = 0;  // steps to take
   data::StreamPosition position;
-  std::optional<double> best;  // value of the metric that decides
+  std::optional<double> best;       // value of the metric that decides
+  std::optional<double> best_loss;  // of the same evaluation; the lower of two equally good ones is better
   std::int64_t best_step = 0;
   bool evaluation_is_due = false;  // of this step: it was not made, or not to its end
   std::int64_t evaluations_since_best = 0;

@@ -19,8 +19,8 @@ std::vector<std::string> one_or_none(const std::string& path) {
 
 data::CorpusOptions corpus_options(const RunConfig& config, const TextProgress& progress) {
   if (config.data.path.empty()) {
-    throw UserError("data.path is empty; the task '" + config.data.task +
-                    "' needs a file or a folder of text, *.jsonl or *.gz (--data)");
+    throw UserError("no data was named (--data, or data.path); the task '" + config.data.task +
+                    "' needs a file or a folder of text, *.jsonl or *.gz");
   }
   data::CorpusOptions options;
   options.train = {config.data.path};

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -63,6 +64,7 @@ class Training {
   void settle();
   void log(MetricsLog& metrics);
   bool evaluates_now() const;
+  std::string result_path() const { return (std::filesystem::path(run_) / "result.json").string(); }
   void evaluate_and_keep_best(MetricsLog& metrics);
   void keep_best(const PartResult& valid);
   void checkpoint();
@@ -92,6 +94,7 @@ class Training {
   bool epoch_ended_ = false;
   Clock::time_point process_begin_ = Clock::now(), log_begin_ = process_begin_;
   double seconds_before_ = 0;
+  std::int64_t first_step_ = 0;  // of this process
   std::int64_t tokens_at_log_ = 0, checkpointed_step_ = -1;
 };
 
@@ -191,15 +194,19 @@ void Training::evaluate_and_keep_best(MetricsLog& metrics) {
 
 void Training::keep_best(const PartResult& valid) {
   const Decision decision = job_.decision();
-  const double value = valid.at(decision.metric);
-  const bool better = !state_.best || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
+  const double value = valid.at(decision.metric), loss = valid.at("loss");
+  const bool as_good = state_.best && value == *state_.best && state_.best_loss && loss < *state_.best_loss;
+  const bool better =
+      !state_.best || as_good || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
+  const std::string rate =
+      tokens_per_second_ > 0 ? "  (" + with_commas(std::llround(tokens_per_second_)) + " tokens/s)" : "";
   observer_.say("step " + with_commas(state_.step) + " of " + with_commas(state_.total_steps) + ": loss " +
                 significant(last_loss_, 4) + ", validation " + job_.describe(valid) +
-                (better ? ", the best so far" : "") + "  (" + with_commas(std::llround(tokens_per_second_)) +
-                " tokens/s)");
+                (better ? ", the best so far" : "") + rate);
   state_.evaluations_since_best = better ? 0 : state_.evaluations_since_best + 1;
   if (!better) return;
   state_.best = value;
+  state_.best_loss = loss;
   state_.best_step = state_.step;
   std::map<std::string, std::string> metadata = job_.metadata();
   metadata["step"] = std::to_string(state_.step);
@@ -234,7 +241,15 @@ TrainResult Training::finish(Ending ending) {
   }
   result.ending = ending;
   result.state = state_;
-  if (ending != Ending::kInterrupted) write_result(result);
+  if (ending == Ending::kInterrupted) return result;
+  if (state_.step == first_step_ && std::filesystem::exists(result_path())) {
+    // Nothing was trained: what was measured while it was is kept.
+    std::ifstream file(result_path());
+    result.peak_memory = nlohmann::json::parse(file, nullptr, false).value("peak_memory", result.peak_memory);
+    observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
+  } else {
+    write_result(result);
+  }
   return result;
 }
 
@@ -258,7 +273,7 @@ void Training::write_result(const TrainResult& result) {
     json["test_batches_per_second"] = static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9);
   }
   const std::string text = json.dump(1) + '\n';
-  AtomicFile file((std::filesystem::path(run_) / "result.json").string());
+  AtomicFile file(result_path());
   file.write(text.data(), text.size());
   file.commit();
 }
@@ -315,6 +330,7 @@ TrainResult Training::run() {
                    : std::llround(config_.train.warmup_fraction * static_cast<double>(state_.total_steps)),
                state_.total_steps};
   seconds_before_ = state_.seconds;
+  first_step_ = state_.step;
   tokens_at_log_ = state_.tokens;
   MetricsLog metrics(run_, state_.step);
   const InterruptScope interrupts;

@@ -43,6 +43,9 @@ TOML
 
 expect 0 'cosformer +0 +1,500 +16 ' "$program" compare --config tiny.toml --dry-run
 [ -e compare ] && fail "--dry-run left a folder"
+expect 2 'none of the 3 cells can be' "$program" compare --config tiny.toml --data nowhere.tsv
+[ -e compare ] && fail "a comparison that cannot be left a folder"
+expect 2 'steps' "$program" compare --config tiny.toml --steps -5
 
 # Killed in the second cell, at a moment after its first checkpoint.
 cells=compare/tiny/cells

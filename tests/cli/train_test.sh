@@ -22,7 +22,10 @@ for file in config.toml best.safetensors metrics.jsonl log.txt result.json curve
   [ -s "run/$file" ] || fail "run/$file is missing"
 done
 ls run/tensorboard/events.out.tfevents.* > output.txt 2>&1 || fail "no event file"
+cp run/result.json before.json
 expect 0 'going on from step 60' "${train[@]}" --steps 60 --out run
+grep -q 'had ended before' output.txt || fail "nothing says that the run had ended"
+cmp -s run/result.json before.json || fail "a run that had ended was measured again"
 expect 2 'other settings \(train.lr' "${train[@]}" --steps 60 --out run --set train.lr=0.01
 expect 0 'floor: most frequent class' "$program" eval run
 expect 0 'floors' "$program" eval run run --json
@@ -32,12 +35,30 @@ expect 0 'attention.convolution' "$program" info run
 expect 0 '"model.width": 16' "$program" info run --json
 
 printf 'xyzxyz90 a xy\nzyx90 b zyxz\n' > input.txt
-expect 0 '^1	good	0' "$program" predict run --input -
-expect 0 '^2	bad	0' "$program" predict run --input -
+expect 0 '^1	good	[01]' "$program" predict run --input -
+expect 0 '^2	bad	[01]' "$program" predict run --input -
 expect 0 '"label":"bad"' "$program" predict run --input - --output jsonl
 head -3 texts.tsv > few.tsv
 expect 0 '2 of 2 right' "$program" predict run --input few.tsv
+expect 0 'label_2	probability_2' "$program" predict run --input few.tsv --top 2
+expect 0 '"expected":"good"' "$program" predict run --input few.tsv --output jsonl
+expect 2 'first' "$program" predict run --input few.tsv --first 0
 : > input.txt
+
+# Rows of numbers: the training data's own file has the labels in its first column.
+for i in $(seq 1 60); do printf 'low,0.%s,1\nhigh,7.%s,9\n' "$i" "$i"; done > numbers.csv
+expect 0 'cosformer_plus' "$program" train --task value_sequences --data numbers.csv --set model.width=16 \
+  --set model.heads=2 --set model.layers=1 --set model.feed_forward=16 --device cpu --steps 5 --out numbers
+expect 0 ' of 120 right' "$program" predict numbers --input numbers.csv
+
+# Broken rows: where, and how to leave them out.
+{ cat texts.tsv; echo only-one-column; } > broken.tsv
+expect 2 "broken.tsv' line 162: .*--skip-bad-rows" "${train[@]/texts.tsv/broken.tsv}" --steps 1 --out broken
+expect 0 'cosformer_plus' "${train[@]/texts.tsv/broken.tsv}" --steps 1 --out broken --skip-bad-rows
+expect 2 'expected the folder of a run' "$program" train --resume ''
+expect 2 'say with --task what it holds' "$program" train --data texts.tsv
+expect 2 'Name with --data' "$program" train --task text_files --data nowhere.tsv --out nowhere
+expect 2 'no checkpoint of step 41; there are those of' "$program" train --resume run --from 41
 
 # Ctrl-C saves and ends with 130; the same command goes on.
 "${train[@]}" --steps 100000 --out long > output.txt 2>&1 &

@@ -53,7 +53,7 @@ TEST_F(NumberReader, LabelColumnByName) {
   EXPECT_EQ(values(loaded.dataset->get(0).first, 1.0F), (std::vector<float>{1, 2}));
   EXPECT_EQ(loaded.dataset->info().classes, std::vector<std::string>{"cat"});
   options.label_column = "z";
-  EXPECT_PRED_FORMAT2(IsSubstring, "there is no column 'z'; expected 'x1', 'y', 'x2'", refusal("x1;y;x2\n", options));
+  EXPECT_PRED_FORMAT2(IsSubstring, "there is no column 'z'; it has 'x1', 'y', 'x2'", refusal("x1;y;x2\n", options));
 }
 
 TEST_F(NumberReader, TokensTakeTheNarrowestType) {

@@ -159,7 +159,7 @@ TEST_F(PredictionInputTest, TablesRefused) {
     return message_of<UserError>(
         [&] { read_prediction_input(file(name, content), task("text_files"), text_info(), options); });
   };
-  EXPECT_HAS(refusal("a.csv", "words,label\nx,good\n"), "there is no column 'text'; expected 'words', 'label'");
+  EXPECT_HAS(refusal("a.csv", "words,label\nx,good\n"), "there is no column 'text'; it has 'words', 'label'");
   EXPECT_HAS(refusal("a.csv", "text,label\nx,ugly\n"), "line 2: the label is 'ugly'; expected one of bad, good");
   EXPECT_HAS(refusal("a.txt", "\n\n"), "it holds no usable row");
   EXPECT_HAS(refusal("a.txt", "x", {.format = "xml"}), "expected auto, lines, tsv, csv or jsonl");
@@ -257,6 +257,36 @@ TEST_F(PredictionInputTest, IdxAndCifar) {
   EXPECT_EQ(labels_of(*read_prediction_input(records, task("image"), cifar).dataset), (Labels{3}));
   EXPECT_HAS(message_of<UserError>([&] { read_prediction_input(records, task("idx_images"), info); }),
              "trained on other classes");
+}
+
+// The training data's own file, with its labels in a column known by its number.
+TEST_F(PredictionInputTest, SequencesWithLabels) {
+  DatasetInfo info;
+  info.name = "numbers";
+  info.content = Content::kValues;
+  info.classes = {"saw", "sine"};
+  const DataConfig first = task("value_sequences");
+  const auto words = read_prediction_input(file("a.csv", "sine,0.5,1\nsaw,2\n"), first, info);
+  EXPECT_EQ(labels_of(*words.dataset), (Labels{1, 0}));
+  EXPECT_EQ(words.dataset->get(0).first.size, 2U);
+  EXPECT_TRUE(words.note.empty());
+  EXPECT_FALSE(read_prediction_input(file("b.csv", "0.5,1\n2\n"), first, info).labelled);
+
+  // A number may be a label or not: only the user knows.
+  info.classes = {"0", "4"};
+  DataConfig last = first;
+  last.label_column = "4";
+  const std::string path = file("c.csv", "2,3,7,4\n2,3,4,0\n");
+  const auto numbers = read_prediction_input(path, last, info);
+  EXPECT_FALSE(numbers.labelled);
+  EXPECT_EQ(numbers.dataset->get(0).first.size, 4U);
+  EXPECT_HAS(numbers.note, "--labelled");
+  PredictionOptions said;
+  said.labelled = true;
+  const auto labelled = read_prediction_input(path, last, info, said);
+  EXPECT_EQ(labels_of(*labelled.dataset), (Labels{1, 0}));
+  EXPECT_EQ(labelled.dataset->get(1).first.size, 3U);
+  EXPECT_TRUE(labelled.note.empty());
 }
 
 TEST_F(PredictionInputTest, Sequences) {

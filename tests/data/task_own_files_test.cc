@@ -68,7 +68,7 @@ TEST_F(OwnTask, TextToText) {
   EXPECT_EQ(data.description.find("classes"), std::string::npos);
   DataConfig other = config("text_to_text", "pairs.tsv");
   other.target_column = "answer";
-  EXPECT_HAS(refusal(other), "there is no column 'answer'; expected 'source', 'target'");
+  EXPECT_HAS(refusal(other), "there is no column 'answer'; it has 'source', 'target'");
   write("bad.tsv", "source\ttarget\na\tb\nc\t\n");
   EXPECT_HAS(refusal(config("text_to_text", "bad.tsv")), "bad.tsv' line 3: the text is empty");
 }

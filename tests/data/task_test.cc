@@ -117,7 +117,7 @@ TEST_F(Task, MissingFilesAreNamedWithWhatIsAccepted) {
   EXPECT_HAS(refusal(config("png_images", "none")), "a folder of PNG files for each class");
   DataConfig none;
   none.task = "text_files";
-  EXPECT_HAS(refusal(none), "data.path is empty; the task 'text_files' needs data.path=FILE");
+  EXPECT_HAS(refusal(none), "no data was named (--data, or data.path); the task 'text_files' needs a file of");
 }
 
 TEST_F(Task, SettingsWithoutEffectAreRefused) {

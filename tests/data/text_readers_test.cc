@@ -132,7 +132,7 @@ TEST_F(TextReaders, BrokenTables) {
   third.text_column = "3";
   third.label_column = "1";
   EXPECT_HAS(refusal(file("b.tsv", "x\ty\n"), third), "line 1: it has 2 columns; expected at least 3");
-  EXPECT_HAS(refusal(file("c.tsv", "body\tlabel\nx\ty\n")), "there is no column 'text'; expected 'body', 'label'");
+  EXPECT_HAS(refusal(file("c.tsv", "body\tlabel\nx\ty\n")), "there is no column 'text'; it has 'body', 'label'");
   EXPECT_HAS(refusal(file("d.csv", "\"text\"x,label\n")), "its header cannot be split");
   EXPECT_HAS(refusal(file("empty.csv", "")), "it is empty; expected a header and rows");
   EXPECT_HAS(refusal(file("e.csv", "text,label\n")), "it holds no usable row");

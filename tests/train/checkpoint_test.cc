@@ -92,6 +92,9 @@ TEST(Checkpoint, AnyDamageIsFoundAndTheIntactOneOffered) {
     }
     cosformer::testing::replace_bytes(path, whole);
   }
+  const CheckpointContent unread = random_content(1);
+  EXPECT_NE(message_of<UserError>([&] { load_checkpoint(run.path(), 15, unread); }).find("there are those of 10, 20"),
+            std::string::npos);
   std::filesystem::remove_all(checkpoint_path(run.path(), 10));
   cosformer::testing::replace_bytes(checkpoint_path(run.path(), 20) + "/checkpoint.json", "");
   const CheckpointContent into = random_content(1);

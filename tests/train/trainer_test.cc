@@ -3,9 +3,11 @@
 
 #include <csignal>
 #include <random>
+#include <sstream>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file_fixture.h"
@@ -115,6 +117,29 @@ TEST(Trainer, Learns) {
   EvaluationOptions options;
   options.batches.batch_size = 7;
   EXPECT_NEAR(evaluate(*reloaded, letter_task().test, options).loss, result.test.at("loss"), 1e-5);
+}
+
+// Small validation parts are soon all right; the weights that are surest of them are kept.
+TEST(Trainer, KeepsTheLowerLossOfEquallyAccurateWeights) {
+  const TemporaryDirectory folder;
+  Watched watched;
+  const TrainResult result =
+      train_in(folder.file("run"), small_run({"train.steps=240", "train.eval_every=30"}), letter_task(), watched);
+  double accuracy = -1, loss = 0;
+  std::int64_t step = 0, as_accurate = 0;
+  std::istringstream lines(read_bytes(folder.file("run") + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json values = nlohmann::json::parse(line);
+    if (!values.contains("valid_accuracy")) continue;
+    const double found = values["valid_accuracy"], its_loss = values["valid_loss"];
+    as_accurate = found == accuracy ? as_accurate + 1 : found > accuracy ? 1 : as_accurate;
+    if (found < accuracy || (found == accuracy && its_loss >= loss)) continue;
+    accuracy = found;
+    loss = its_loss;
+    step = values["step"];
+  }
+  ASSERT_GT(as_accurate, 1) << "nothing to choose from";
+  EXPECT_EQ(result.state.best_step, step);
 }
 
 TEST(Trainer, GoesOnExactlyAfterInterruptions) {
