@@ -56,7 +56,8 @@ train::RunConfig config_from(const Options& o) {
   const bool says_task = !o.task.empty() || !o.configs.empty() ||
                          std::any_of(o.assignments.begin(), o.assignments.end(),
                                      [](const std::string& text) { return text.starts_with("data.task="); });
-  if (!says_task && std::filesystem::is_regular_file(o.data_path)) {
+  std::error_code unknown;  // whatever is wrong with the path is told by who reads it
+  if (!says_task && std::filesystem::is_regular_file(o.data_path, unknown)) {
     throw UserError("--data '" + o.data_path + "' is a file; say with --task what it holds (cosformer train --help)");
   }
   if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");

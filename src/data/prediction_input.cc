@@ -156,7 +156,9 @@ PredictionInput read_sequences(const Request& request) {
     if (labelled) options.header = true;
   } else if (!labelled) {
     if (*options.header) rows.next(first);
-    const std::string field = *number <= first.fields.size() ? first.fields[*number - 1] : "";
+    std::string field = *number <= first.fields.size() ? first.fields[*number - 1] : "";
+    field.erase(0, field.find_first_not_of(' '));  // blanks around it do not count
+    field.erase(field.find_last_not_of(' ') + 1);
     const bool is_class = std::find(options.classes.begin(), options.classes.end(), field) != options.classes.end();
     labelled = is_class && !is_number(field);
     if (is_class && !labelled) {
@@ -259,10 +261,6 @@ PredictionInput read_prediction_input(const std::string& path, const DataConfig&
   }
   require_suitable(request, input.dataset->info());
   if (const std::int64_t most = effective_max_length(config); most > 0) input.dataset = shorten(input.dataset, most);
-  input.labelled = true;
-  for (std::size_t i = 0; i < input.dataset->size(); ++i) {
-    input.labelled = input.labelled && input.dataset->label(i) != kNoLabel;
-  }
   return input;
 }
 

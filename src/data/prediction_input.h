@@ -29,7 +29,6 @@ struct PredictionOptions {
 struct PredictionInput {
   DatasetPointer dataset;          // labels are kNoLabel where there were none
   std::vector<std::string> names;  // of each example: its line's or record's number, or its file's name
-  bool labelled = false;           // every example has a label
   std::string note;                // what the user should know about how it was read
   LoadReport report;
 };

@@ -242,10 +242,11 @@ TrainResult Training::finish(Ending ending) {
   result.ending = ending;
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
-  if (state_.step == first_step_ && std::filesystem::exists(result_path())) {
+  std::ifstream file(result_path());
+  const nlohmann::json before = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (state_.step == first_step_ && before.is_object()) {
     // Nothing was trained: what was measured while it was is kept.
-    std::ifstream file(result_path());
-    result.peak_memory = nlohmann::json::parse(file, nullptr, false).value("peak_memory", result.peak_memory);
+    result.peak_memory = before.value("peak_memory", result.peak_memory);
     observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
   } else {
     write_result(result);

@@ -94,13 +94,18 @@ class StandardInput {
   int saved_;
 };
 
+bool all_labelled(const PredictionInput& input) {
+  const Labels labels = labels_of(*input.dataset);
+  return std::find(labels.begin(), labels.end(), kNoLabel) == labels.end();
+}
+
 TEST_F(PredictionInputTest, LinesOfText) {
   const auto input =
       read_prediction_input(file("a.txt", "one\r\n\n  \ntwo words\tand more\n"), task("text"), text_info());
   EXPECT_EQ(texts_of(*input.dataset), (Names{"one", "two words\tand more"}));
   EXPECT_EQ(input.names, (Names{"1", "4"}));
   EXPECT_EQ(labels_of(*input.dataset), (Labels{kNoLabel, kNoLabel}));
-  EXPECT_FALSE(input.labelled);
+  EXPECT_FALSE(all_labelled(input));
   DataConfig cut = task("text_files");
   cut.max_length = 2;
   EXPECT_EQ(texts_of(*read_prediction_input(directory_.file("a.txt"), cut, text_info()).dataset), (Names{"on", "tw"}));
@@ -115,7 +120,7 @@ TEST_F(PredictionInputTest, StandardInputIsLinesUnlessSaidOtherwise) {
     const StandardInput redirected("{\"text\": \"x\", \"label\": \"good\"}\n");
     const auto input = read_prediction_input("-", task("text_files"), text_info(), {.format = "jsonl"});
     EXPECT_EQ(labels_of(*input.dataset), (Labels{1}));
-    EXPECT_TRUE(input.labelled);
+    EXPECT_TRUE(all_labelled(input));
   }
   const StandardInput redirected("( [MAX 1 2 ] )\n[MAX 1\n");
   EXPECT_HAS(message_of<UserError>([&] { read_prediction_input("-", task("listops"), listops_info()); }),
@@ -127,13 +132,13 @@ TEST_F(PredictionInputTest, TablesWithAndWithoutLabels) {
       read_prediction_input(file("a.csv", "label,text\ngood,x\nbad,y\n"), task("text_files"), text_info());
   EXPECT_EQ(labels_of(*labelled.dataset), (Labels{1, 0}));
   EXPECT_EQ(labelled.names, (Names{"2", "3"}));
-  EXPECT_TRUE(labelled.labelled);
+  EXPECT_TRUE(all_labelled(labelled));
   const auto bare = read_prediction_input(file("b.tsv", "id\ttext\n7\tx\n"), task("text_files"), text_info());
   EXPECT_EQ(labels_of(*bare.dataset), (Labels{kNoLabel}));
   const auto mixed = read_prediction_input(
       file("c.jsonl", "{\"text\": \"x\"}\n{\"text\": \"y\", \"label\": \"bad\"}\n"), task("text_files"), text_info());
   EXPECT_EQ(labels_of(*mixed.dataset), (Labels{kNoLabel, 0}));
-  EXPECT_FALSE(mixed.labelled);
+  EXPECT_FALSE(all_labelled(mixed));
 
   DataConfig numbered = task("text_files");
   numbered.text_column = "1";
@@ -191,7 +196,7 @@ TEST_F(PredictionInputTest, SourcesOfTextToText) {
   for (const char* rows : {"source\nx\n", "target\tsource\nyy\tx\n"}) {
     const auto table = read_prediction_input(file("a.tsv", rows), task("text_to_text"), info);
     EXPECT_EQ(texts_of(*table.dataset), (Names{"x"}));
-    EXPECT_FALSE(table.labelled);
+    EXPECT_FALSE(all_labelled(table));
   }
   EXPECT_HAS(
       message_of<UserError>([&] { read_prediction_input(file("b.tsv", "other\nx\n"), task("text_to_text"), info); }),
@@ -203,7 +208,7 @@ TEST_F(PredictionInputTest, ListOpsWithItsValue) {
       read_prediction_input(file("a.txt", "[MAX 2 9 [MIN 4 7 ] 0 ]\n( ( ( [SM 8 ) 5 ) ] )\n[MED 1 2 3 ]\t7\n"),
                             task("listops"), listops_info());
   EXPECT_EQ(labels_of(*input.dataset), (Labels{9, 3, 2}));
-  EXPECT_TRUE(input.labelled);
+  EXPECT_TRUE(all_labelled(input));
   const std::string bad = file("b.txt", "[MAX 1 ]\n[FOO 1 ]\n[MAX 1 2\n");
   EXPECT_HAS(message_of<UserError>([&] { read_prediction_input(bad, task("listops"), listops_info()); }),
              "b.txt' line 2: ");
@@ -242,7 +247,7 @@ TEST_F(PredictionInputTest, IdxAndCifar) {
   const DatasetInfo info = describe_images("images", 2, 2, {"a", "b"});
   const auto idx = read_prediction_input(file("x", idx_bytes({2, 2, 2}, "abcdefgh")), task("idx_images"), info);
   EXPECT_EQ(idx.names, (Names{"1", "2"}));
-  EXPECT_FALSE(idx.labelled);
+  EXPECT_FALSE(all_labelled(idx));
   EXPECT_EQ(idx.dataset->info().classes, info.classes);
   EXPECT_HAS(message_of<UserError>([&] {
                read_prediction_input(file("y", idx_bytes({2, 4, 1}, "abcdefgh")), task("idx_images"), info);
@@ -266,11 +271,11 @@ TEST_F(PredictionInputTest, SequencesWithLabels) {
   info.content = Content::kValues;
   info.classes = {"saw", "sine"};
   const DataConfig first = task("value_sequences");
-  const auto words = read_prediction_input(file("a.csv", "sine,0.5,1\nsaw,2\n"), first, info);
+  const auto words = read_prediction_input(file("a.csv", "sine ,0.5,1\nsaw,2\n"), first, info);
   EXPECT_EQ(labels_of(*words.dataset), (Labels{1, 0}));
   EXPECT_EQ(words.dataset->get(0).first.size, 2U);
   EXPECT_TRUE(words.note.empty());
-  EXPECT_FALSE(read_prediction_input(file("b.csv", "0.5,1\n2\n"), first, info).labelled);
+  EXPECT_FALSE(all_labelled(read_prediction_input(file("b.csv", "0.5,1\n2\n"), first, info)));
 
   // A number may be a label or not: only the user knows.
   info.classes = {"0", "4"};
@@ -278,7 +283,7 @@ TEST_F(PredictionInputTest, SequencesWithLabels) {
   last.label_column = "4";
   const std::string path = file("c.csv", "2,3,7,4\n2,3,4,0\n");
   const auto numbers = read_prediction_input(path, last, info);
-  EXPECT_FALSE(numbers.labelled);
+  EXPECT_FALSE(all_labelled(numbers));
   EXPECT_EQ(numbers.dataset->get(0).first.size, 4U);
   EXPECT_HAS(numbers.note, "--labelled");
   PredictionOptions said;
