@@ -130,7 +130,7 @@ data::TokenizerPointer tokenizer_for_classifier(const RunConfig& config, const s
 }
 
 data::TokenizerPointer tokenizer_of_classifier(const std::string& run) {
-  const safetensors::Reader file(best_weights_path(run));
+  const safetensors::Reader file(trained_weights_path(run));
   const auto found = file.metadata().find("cosformer.tokenizer");
   return found == file.metadata().end() ? nullptr : tokenizer_of_run(run, found->second);
 }

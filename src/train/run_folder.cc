@@ -134,8 +134,6 @@ models::InputConfig input_of(const data::TaskData& task) {
   return input;
 }
 
-namespace {
-
 std::string trained_weights_path(const std::string& folder) {
   read_run(folder);  // a folder that is no run is called that
   const std::string path = best_weights_path(folder);
@@ -145,6 +143,8 @@ std::string trained_weights_path(const std::string& folder) {
   }
   return path;
 }
+
+namespace {
 
 // Throws UserError that says what the file holds instead and what asks it.
 void require_kind(const std::string& folder, const std::string& path, const std::string& wanted) {

@@ -67,6 +67,7 @@ class RunLock {
 };
 
 std::string best_weights_path(const std::string& folder);
+std::string trained_weights_path(const std::string& folder);  // throws UserError where there are none
 
 // What the data make of the model's input.
 models::InputConfig input_of(const data::TaskData& task);

@@ -20,7 +20,7 @@ expect 2 "no run" "$cosformer" generate "$work/none"
 contains err "is not a run"
 mkdir "$work/empty"
 expect 2 "a run without weights" "$cosformer" generate "$work/empty"
-contains err "no trained weights yet"
+contains err "is not a run"
 expect 2 "a filter that makes no sense" "${plus[@]}" --top-p 0
 contains err "--top-p must be above 0"
 expect 2 "two prompts" "${plus[@]}" --prompt a --prompt-file b

@@ -58,6 +58,12 @@ expect 0 'cosformer_plus' "${train[@]/texts.tsv/broken.tsv}" --steps 1 --out bro
 expect 2 'expected the folder of a run' "$program" train --resume ''
 expect 2 'say with --task what it holds' "$program" train --data texts.tsv
 expect 2 'Name with --data' "$program" train --task text_files --data nowhere.tsv --out nowhere
+mkdir early && cp run/config.toml early
+for command in eval "predict --input few.tsv"; do
+  expect 2 'no trained weights yet' "$program" ${command%% *} early ${command#"${command%% *}"}
+done
+mkdir nothing
+expect 2 'is not a run: it has neither' "$program" generate nothing
 expect 2 'no checkpoint of step 41; there are those of' "$program" train --resume run --from 41
 
 # Ctrl-C saves and ends with 130; the same command goes on.
