@@ -1,5 +1,4 @@
 // `cosformer train`: a run from settings, or the continuation of one.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -53,11 +52,8 @@ train::RunConfig config_from(const Options& o) {
   for (const std::string& file : o.configs) settings.read_toml_file(file);
   for (const std::string& assignment : o.assignments) settings.assign(assignment);
   if (!o.task.empty()) settings.set("data.task", o.task, "--task");
-  const bool says_task = !o.task.empty() || !o.configs.empty() ||
-                         std::any_of(o.assignments.begin(), o.assignments.end(),
-                                     [](const std::string& text) { return text.starts_with("data.task="); });
   std::error_code unknown;  // whatever is wrong with the path is told by who reads it
-  if (!says_task && std::filesystem::is_regular_file(o.data_path, unknown)) {
+  if (!settings.was_set("data.task") && std::filesystem::is_regular_file(o.data_path, unknown)) {
     throw UserError("--data '" + o.data_path + "' is a file; say with --task what it holds (cosformer train --help)");
   }
   if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");

@@ -14,19 +14,13 @@
 #include "data/delimited_text.h"
 #include "data/file_content.h"
 #include "data/table_columns.h"
+#include "data/white_space.h"
 
 namespace cosformer::data {
 namespace {
 
 constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
 constexpr std::int32_t kGreatestToken = std::numeric_limits<std::int32_t>::max() - kFirstToken;
-
-// Without blanks around it: "1, 2" is a common way to write a row.
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
 
 // Throws UserError with the reason alone.
 template <typename Number>

@@ -17,6 +17,7 @@
 #include "data/number_reader.h"
 #include "data/table_columns.h"
 #include "data/task_parts.h"
+#include "data/white_space.h"
 
 namespace cosformer::data {
 namespace {
@@ -156,9 +157,7 @@ PredictionInput read_sequences(const Request& request) {
     if (labelled) options.header = true;
   } else if (!labelled) {
     if (*options.header) rows.next(first);
-    std::string field = *number <= first.fields.size() ? first.fields[*number - 1] : "";
-    field.erase(0, field.find_first_not_of(' '));  // blanks around it do not count
-    field.erase(field.find_last_not_of(' ') + 1);
+    const std::string field(*number <= first.fields.size() ? trimmed(first.fields[*number - 1]) : "");
     const bool is_class = std::find(options.classes.begin(), options.classes.end(), field) != options.classes.end();
     labelled = is_class && !is_number(field);
     if (is_class && !labelled) {

@@ -6,6 +6,7 @@
 
 #include "ops/arguments.h"
 #include "ops/device_ops.h"
+#include "ops/registered.h"
 
 namespace cosformer {
 namespace {
@@ -21,7 +22,7 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   using Signature = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool, Optional<double>,
                                const OptionalTensor&, const OptionalTensor&, c10::string_view, bool, c10::string_view,
                                double, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&);
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::attention", "").typed<Signature>();
+  static const auto op = ops::registered<Signature>("cosformer::attention");
   const Optional<double> horizon = o.horizon.has_value() ? Optional<double>(*o.horizon) : Optional<double>();
   return op.call(q, k, v, o.causal, horizon, optional(o.theta), optional(o.log_decay), o.feature_map, o.reweight,
                  o.normalizer, o.eps, optional(o.key_mask), optional(o.cu_seqlens_q), optional(o.cu_seqlens_k));
@@ -39,8 +40,7 @@ at::Tensor attention_with_state(const at::Tensor& q, const at::Tensor& k, const 
   using Signature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
       const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
       double, const OptionalTensor&, const OptionalTensor&, c10::string_view, bool, c10::string_view, double);
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::attention_with_state", "").typed<Signature>();
+  static const auto op = ops::registered<Signature>("cosformer::attention_with_state");
   auto [out, kv, z] = op.call(q, k, v, state.kv, state.z, state.position, o.horizon, optional(o.theta),
                               optional(o.log_decay), o.feature_map, o.reweight, o.normalizer, o.eps);
   state = {kv, z, state.position + q.size(1)};

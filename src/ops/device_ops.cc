@@ -2,6 +2,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "ops/registered.h"
+
 namespace cosformer::ops {
 namespace {
 
@@ -14,16 +16,14 @@ using BackwardSignature = BackwardResult(const at::Tensor& dout, const OptionalT
 }  // namespace
 
 ForwardResult call_fwd(const AttentionArguments& a) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::_attention_fwd", "").typed<ForwardSignature>();
+  static const auto op = registered<ForwardSignature>("cosformer::_attention_fwd");
   return op.call(a.q, a.k, a.v, optional(a.theta), optional(a.log_decay), optional(a.key_mask),
                  optional(a.cu_seqlens_q), optional(a.cu_seqlens_k), optional(a.state_kv), optional(a.state_z),
                  optional(a.position), a.horizon, a.causal, a.feature_map, a.normalizer, a.eps);
 }
 
 BackwardResult call_bwd(const BackwardInputs& inputs, const AttentionArguments& a) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::_attention_bwd", "").typed<BackwardSignature>();
+  static const auto op = registered<BackwardSignature>("cosformer::_attention_bwd");
   return op.call(inputs.dout, optional(inputs.d_state_kv), optional(inputs.d_state_z), inputs.out, inputs.denominator,
                  optional(inputs.sum_kv), optional(inputs.sum_z), a.q, a.k, a.v, optional(a.theta),
                  optional(a.log_decay), optional(a.key_mask), optional(a.cu_seqlens_q), optional(a.cu_seqlens_k),

@@ -3,16 +3,13 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include "ops/registered.h"
+
 namespace cosformer::ops {
 namespace {
 
 using Fwd = at::Tensor(const at::Tensor&, const at::Tensor&, const Optional<at::Tensor>&);
 using Bwd = at::Tensor(const at::Tensor&, const at::Tensor&, std::int64_t);
-
-template <class Signature>
-auto registered(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
-}
 
 }  // namespace
 

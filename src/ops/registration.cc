@@ -4,6 +4,7 @@
 
 #include "ops/autograd.h"
 #include "ops/device_ops.h"
+#include "ops/registered.h"
 
 namespace cosformer::ops {
 namespace {
@@ -90,9 +91,7 @@ at::Tensor attention_autocast(COSFORMER_ATTENTION_PARAMETERS) {
   c10::impl::ExcludeDispatchKeyGuard no_autocast(kKey);
   const auto to = autocast_type(kDevice);
   const auto cast = [to](const at::Tensor& x) { return at::autocast::cached_cast(to, x, kDevice); };
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("cosformer::attention", "")
-                             .typed<at::Tensor(COSFORMER_ATTENTION_PARAMETERS)>();
+  static const auto op = registered<at::Tensor(COSFORMER_ATTENTION_PARAMETERS)>("cosformer::attention");
   return op.call(cast(q), cast(k), cast(v), causal, horizon, theta, log_decay, feature_map, reweight, normalizer, eps,
                  key_mask, cu_seqlens_q, cu_seqlens_k);
 }
@@ -102,9 +101,7 @@ StreamResult stream_autocast(COSFORMER_STREAM_PARAMETERS) {
   c10::impl::ExcludeDispatchKeyGuard no_autocast(kKey);
   const auto to = autocast_type(kDevice);
   const auto cast = [to](const at::Tensor& x) { return at::autocast::cached_cast(to, x, kDevice); };
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("cosformer::attention_with_state", "")
-                             .typed<StreamResult(COSFORMER_STREAM_PARAMETERS)>();
+  static const auto op = registered<StreamResult(COSFORMER_STREAM_PARAMETERS)>("cosformer::attention_with_state");
   return op.call(cast(q), cast(k), cast(v), state_kv, state_z, position, horizon, theta, log_decay, feature_map,
                  reweight, normalizer, eps);
 }

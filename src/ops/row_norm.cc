@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include "ops/registered.h"
+
 namespace cosformer::ops {
 namespace {
 
@@ -49,15 +51,13 @@ using BackwardSignature = Three(const at::Tensor&, const at::Tensor&, const at::
 
 Three row_norm_fwd(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias, double eps,
                    at::ScalarType type) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::_row_norm_fwd", "").typed<ForwardSignature>();
+  static const auto op = registered<ForwardSignature>("cosformer::_row_norm_fwd");
   return op.call(x, weight, bias, eps, type);
 }
 
 Three row_norm_bwd(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
                    const OptionalTensor& mean, const OptionalTensor& inverse, double eps) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::_row_norm_bwd", "").typed<BackwardSignature>();
+  static const auto op = registered<BackwardSignature>("cosformer::_row_norm_bwd");
   return op.call(dy, x, weight, bias, mean, inverse, eps);
 }
 

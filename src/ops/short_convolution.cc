@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include "ops/registered.h"
+
 namespace cosformer::ops {
 namespace {
 
@@ -51,16 +53,13 @@ using BackwardSignature = std::tuple<at::Tensor, at::Tensor>(const at::Tensor&, 
 }  // namespace
 
 at::Tensor short_convolution_fwd(const at::Tensor& x, const at::Tensor& weight, std::int64_t before) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("cosformer::_short_convolution_fwd", "").typed<ForwardSignature>();
+  static const auto op = registered<ForwardSignature>("cosformer::_short_convolution_fwd");
   return op.call(x, weight, before);
 }
 
 std::tuple<at::Tensor, at::Tensor> short_convolution_bwd(const at::Tensor& dy, const at::Tensor& x,
                                                          const at::Tensor& weight, std::int64_t before) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("cosformer::_short_convolution_bwd", "")
-                             .typed<BackwardSignature>();
+  static const auto op = registered<BackwardSignature>("cosformer::_short_convolution_bwd");
   return op.call(dy, x, weight, before);
 }
 

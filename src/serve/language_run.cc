@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 LanguageRun open_language_run(const std::string& folder) {
   const std::string weights = (fs::path(folder) / "best.safetensors").string();
   if (!fs::is_directory(folder)) throw UserError("'" + folder + "' is not a run: there is no such folder");
-  if (!fs::exists(weights) && !fs::exists(fs::path(folder) / "config.toml")) {
-    throw UserError("'" + folder + "' is not a run: it has neither settings (config.toml) nor weights");
-  }
   if (!fs::exists(weights)) {
+    if (!fs::exists(fs::path(folder) / "config.toml")) {
+      throw UserError("'" + folder + "' is not a run: it has neither settings (config.toml) nor weights");
+    }
     throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train reach its " +
                     "first evaluation");
   }

@@ -195,9 +195,9 @@ void Training::evaluate_and_keep_best(MetricsLog& metrics) {
 void Training::keep_best(const PartResult& valid) {
   const Decision decision = job_.decision();
   const double value = valid.at(decision.metric), loss = valid.at("loss");
-  const bool as_good = state_.best && value == *state_.best && state_.best_loss && loss < *state_.best_loss;
+  const bool surer = state_.best && value == *state_.best && state_.best_loss && loss < *state_.best_loss;
   const bool better =
-      !state_.best || as_good || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
+      !state_.best || surer || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
   const std::string rate =
       tokens_per_second_ > 0 ? "  (" + with_commas(std::llround(tokens_per_second_)) + " tokens/s)" : "";
   observer_.say("step " + with_commas(state_.step) + " of " + with_commas(state_.total_steps) + ": loss " +
@@ -242,15 +242,16 @@ TrainResult Training::finish(Ending ending) {
   result.ending = ending;
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
-  std::ifstream file(result_path());
-  const nlohmann::json before = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (state_.step == first_step_ && before.is_object()) {
-    // Nothing was trained: what was measured while it was is kept.
-    result.peak_memory = before.value("peak_memory", result.peak_memory);
-    observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
-  } else {
-    write_result(result);
+  if (state_.step == first_step_) {  // nothing was trained: what was measured while it was is kept
+    std::ifstream file(result_path());
+    const nlohmann::json before = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (before.is_object()) {
+      result.peak_memory = before.value("peak_memory", result.peak_memory);
+      observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
+      return result;
+    }
   }
+  write_result(result);
   return result;
 }
 

@@ -14,12 +14,6 @@ using kernels::testing::EmbeddedRows;
 using kernels::testing::EmbeddingCase;
 using kernels::testing::EmbeddingData;
 
-struct Floats {
-  using Stored = float;
-  static float load(float x) { return x; }
-  static float store(float x) { return x; }
-};
-
 TEST(EmbeddingGradient, EveryTokenCountsOnce) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
@@ -46,7 +40,7 @@ TEST(EmbeddingGradient, EveryTokenCountsOnce) {
                                                edges.data(),
                                                edge_ids.data()};
       for (std::int64_t warp = 0; warp < chunks * embedding_slices(c.width); ++warp) {
-        for (int lane = 0; lane < kWarpLanes; ++lane) sum_chunk_lane<Floats, Floats>(level, warp, lane);
+        for (int lane = 0; lane < kWarpLanes; ++lane) sum_chunk_lane<StoredFloats, StoredFloats>(level, warp, lane);
       }
       ids = edge_ids;
       from = edges;
@@ -71,7 +65,7 @@ void expect_rows(EmbeddingCase c, bool onto, std::mt19937& random) {
                              reinterpret_cast<float*>(y.data())};
   // Some more than there are, as a launch has them.
   for (std::int64_t piece = 0; piece < c.tokens * c.width / kLanes + 100; ++piece)
-    embed_piece<Floats, kLanes>(p, piece);
+    embed_piece<StoredFloats, kLanes>(p, piece);
   EXPECT_EQ(rows.mistakes_in(c, y), 0);
 }
 

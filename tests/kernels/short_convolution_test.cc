@@ -11,11 +11,6 @@
 namespace cosformer::kernels::cuda {
 namespace {
 
-struct Floats {
-  using Stored = float;
-  static float load(float x) { return x; }
-  static float store(float x) { return x; }
-};
 struct BFloats {
   using Stored = BFloat16;
   static float load(BFloat16 x) { return to_float(x); }
@@ -110,10 +105,10 @@ TEST(ShortConvolutionBody, IsTheDefinition) {
     s.before = draw(0, static_cast<int>(s.width) - 1);
     SCOPED_TRACE(testing::Message() << "seed " << seed << " case " << at << ": batch " << s.batch << " time " << s.time
                                     << " channels " << s.channels << " width " << s.width << " before " << s.before);
-    check<Floats, 8>(s, random, 0);
+    check<StoredFloats, 8>(s, random, 0);
     check<BFloats, 8>(s, random, unit_roundoff(DType::kBFloat16));
     s.channels = draw(1, 11);
-    check<Floats, 1>(s, random, 0);
+    check<StoredFloats, 1>(s, random, 0);
   }
 }
 

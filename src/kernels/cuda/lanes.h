@@ -18,6 +18,12 @@
 
 namespace cosformer::kernels::cuda {
 
+struct StoredFloats {
+  using Stored = float;
+  static COSFORMER_ANYWHERE float load(float x) { return x; }
+  static COSFORMER_ANYWHERE float store(float x) { return x; }
+};
+
 // One access to memory, or several of 16 bytes.
 template <class T, int kLanes>
 struct alignas(kLanes * sizeof(T) < 16 ? kLanes * sizeof(T) : std::size_t{16}) Pack {

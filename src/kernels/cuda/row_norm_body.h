@@ -19,12 +19,6 @@ struct RowNormSizes {
   bool centered;  // LayerNorm; RMSNorm otherwise
 };
 
-struct StoredFloats {
-  using Stored = float;
-  static COSFORMER_ANYWHERE float load(float x) { return x; }
-  static COSFORMER_ANYWHERE float store(float x) { return x; }
-};
-
 // Rows of kLanes · kGroups · kPack numbers, kRows of them at a time, all in registers. Lane n has the numbers
 // (g · kLanes + n) · kPack and on: neighbouring lanes read neighbouring memory.
 template <class Team_, int kGroups_, int kPack_, int kRows_>

@@ -14,14 +14,20 @@ using kernels::testing::EmbeddedRows;
 using kernels::testing::EmbeddingCase;
 using kernels::testing::EmbeddingData;
 
-std::vector<std::uint8_t> run(const EmbeddingCase& c, const EmbeddingData& data, bool captured) {
-  const DeviceMemory ids(data.sorted), order(data.order), dy(data.dy);
-  const DeviceMemory gradient(data.sum.size() * size_of(c.dtype));
-  EmbeddingGradient p;
+template <class Problem>
+Problem problem_of(const EmbeddingCase& c) {
+  Problem p;
   p.dtype = c.dtype;
   p.tokens = c.tokens;
   p.width = c.width;
   p.rows = c.rows;
+  return p;
+}
+
+std::vector<std::uint8_t> run(const EmbeddingCase& c, const EmbeddingData& data, bool captured) {
+  const DeviceMemory ids(data.sorted), order(data.order), dy(data.dy);
+  const DeviceMemory gradient(data.sum.size() * size_of(c.dtype));
+  auto p = problem_of<EmbeddingGradient>(c);
   p.ids = ids.data<std::int32_t>();
   p.order = order.data<std::int64_t>();
   p.dy = dy.data();
@@ -42,11 +48,7 @@ std::int64_t mistakes(const EmbeddingCase& c, bool onto, std::mt19937& random) {
   const EmbeddingData data(c, random);
   const EmbeddedRows rows(c, data, onto, random);
   const DeviceMemory ids(data.ids), table(rows.table), x(data.dy), y(rows.expected.size());
-  EmbeddingRows p;
-  p.dtype = c.dtype;
-  p.tokens = c.tokens;
-  p.width = c.width;
-  p.rows = c.rows;
+  auto p = problem_of<EmbeddingRows>(c);
   p.ids = ids.data<std::int64_t>();
   p.table = table.data();
   p.x = onto ? x.data() : nullptr;
