@@ -88,13 +88,13 @@ inline Plan make_plan(const Problem& p) {
     }
     plan.slots_keys = plan.slots_queries = plan.state_cut.count * plan.sums_per_segment + 1;
   } else {
-    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedLightBlocks, 512);
+    plan.sum_cut_keys = cut(p.k_length, blocks, kWantedBlocks, 512);  // two suffice to keep the memory busy
     // Where the warpgroup kernels may serve, narrow heads sum the queries beside their gradient, in heavier blocks.
     const bool with_gradient = p.dtype == DType::kBFloat16 && p.feature_map == FeatureMap::kRelu &&
                                p.dim <= kNarrowDim && p.value_dim <= kNarrowDim;
     plan.sum_cut_queries = cut(p.q_length, blocks, with_gradient ? kWantedBlocks : kWantedLightBlocks, 512);
-    plan.apply_cut_queries = cut(p.q_length, blocks, 2 * kWantedLightBlocks, 512);
-    plan.apply_cut_keys = cut(p.k_length, blocks, 2 * kWantedLightBlocks, 512);
+    plan.apply_cut_queries = cut(p.q_length, blocks, kWantedLightBlocks, 512);
+    plan.apply_cut_keys = cut(p.k_length, blocks, kWantedLightBlocks, 512);
     plan.slots_keys = plan.sum_cut_keys.count == 1 ? 1 : plan.sum_cut_keys.count + 1;
     plan.slots_queries = plan.sum_cut_queries.count == 1 ? 1 : plan.sum_cut_queries.count + 1;
   }

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
   float* slot = p.states + head_index * p.slots * 2 * pairs;
   int tokens = -1;
   float decay = 1.0F;
-  constexpr int kBatch = 8;  // loads in flight
+  constexpr int kBatch = 16;  // loads in flight
   for (int base = 0; base < p.segments; base += kBatch) {
     float sum_c[kBatch], sum_s[kBatch];
 #pragma unroll
@@ -83,8 +83,10 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
     for (int i = 0; i < kBatch; ++i) {
       const int segment = base + i;
       if (segment >= p.segments) break;
-      slot[at.cosine] = c;
-      slot[at.sine] = s;
+      if (!params.total) {
+        slot[at.cosine] = c;
+        slot[at.sine] = s;
+      }
       slot += 2 * pairs;
       const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
       const int now = max(last - first, 0);

@@ -17,7 +17,7 @@ struct StateParams {
   // Slots count decays up to the token before the next row. The state is carried like that; its gradient, which belongs
   // to the last token itself, takes one step more on the way in and one less on the way out.
   bool gradient;
-  bool total;  // also store what follows the last segment
+  bool total;  // store what follows the last segment, and no states before segments
 };
 
 // Replaces the sums of the segments by the state before each of them.

@@ -10,6 +10,10 @@ Launch launch_narrow_warpgroup, launch_narrow_warpgroup_masked, launch_wide_warp
 using LaunchPair = cudaError_t(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream);
 LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
+// Forward passes whose rows can come in boxes: describes these, or says that they cannot.
+bool describe_boxes(WarpgroupParams& params);
+cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream);
+cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream);
 
 bool warpgroup_available() {
   int device = 0, major = 0, minor = 0;
@@ -21,6 +25,10 @@ bool warpgroup_available() {
 
 cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params,
                              cudaStream_t stream) {
+  if (narrow && pass == WarpgroupPass::kForward && mode != Mode::kSum) {
+    WarpgroupParams described = params;
+    if (describe_boxes(described)) return launch_narrow_boxes(mode, described, stream);
+  }
   const bool masked = params.sweep.key_mask != nullptr;
   Launch* const launch = narrow ? (masked ? launch_narrow_warpgroup_masked : launch_narrow_warpgroup)
                                 : (masked ? launch_wide_warpgroups_masked : launch_wide_warpgroups);
@@ -29,6 +37,10 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
 
 cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                   cudaStream_t stream) {
+  if (first_pass == WarpgroupPass::kForward) {
+    WarpgroupParams described = second;
+    if (describe_boxes(described)) return launch_narrow_pair_boxes(first, described, stream);
+  }
   const bool masked = first.sweep.key_mask != nullptr;
   return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);
 }

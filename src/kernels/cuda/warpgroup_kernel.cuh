@@ -7,18 +7,18 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::compute(int stage,
-                                                                                                 int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::compute(int stage,
+                                                                                                int position) {
   const std::uint32_t x = x_tile(stage);
   float error[2] = {1.0F, 1.0F}, scale[2] = {1.0F, 1.0F};
   A weights[4] = {};
   if constexpr (!kInter) {
-    update(stage);
+    update(stage, position);
   } else if constexpr (kFeatureRows) {
     float out[kForward ? 9 : 8][4];
     value_rows_product(stage, x, weights, out);
-    if constexpr (kUpdate) update(stage);
+    if constexpr (kUpdate) update(stage, position);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
     finish_rows(stage, x, 0U, kForward ? w.first : w.second, position, scale, out);
@@ -33,7 +33,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
         __syncwarp();
       }
       feature_rows_product(stage, x, own, position, error, scale, weights, out);
-      if constexpr (kUpdate && !kBoth && !kDecayGradient) update(stage);
+      if constexpr (kUpdate && !kBoth && !kDecayGradient) update(stage, position);
       wgmma::wait<kUpdate && !kBoth && !kRowSums ? 1 : 0>();
       wgmma::settle(out);
       if constexpr (kRowSums) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     if constexpr (kBoth) {
       float out[8][4];
       value_rows_product(stage, x + kTile, weights, out);
-      if constexpr (kUpdate) update(stage);
+      if constexpr (kUpdate) update(stage, position);
       wgmma::wait<kUpdate ? 1 : 0>();
       wgmma::settle(out);
       finish_rows(stage, x + kTile, 0U, w.second, position, scale, out);
@@ -63,8 +63,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::run() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::run(
+    const float (*sum)[2][9][4]) {
   locate();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
   const int segment_begin = segment * p.segment_tokens;
@@ -76,19 +77,31 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 
   start_rows(position);
   if (position < end) {
-    fetch(0, position);
+    for (int i = 0; i < kStages - 1; ++i) fetch_if_before(end, i, position + i * kChunk);
     fetch_own(position);
   }
-  load_state();
+  constexpr bool kByParts = kInter && (kHalves == 1 || !kIntra);  // takes half of the registers
+  if constexpr (!kByParts) load_state<0, 2>();
   if constexpr (kIntra) build_distances();
   clear_blocks();
-  if constexpr (kInter) publish_state();
-  if constexpr (kRowSums) clear_state();
+  if constexpr (kInter) {
+    if (sum != nullptr) {
+      take_state(0, *sum);
+      take_state(1, *sum);
+    } else if constexpr (kByParts) {
+      load_state<0, 1>();
+    }
+    publish_state(0);
+    if (kByParts && sum == nullptr) load_state<1, 2>();
+    publish_state(1);
+  }
+  if constexpr (kRowSums) clear_state<0, 2>();
   if constexpr (!kUpdate) {  // warps go their own ways from here on, but for the halves' exchanges
     wgmma::publish_shared();
     __syncthreads();
   }
   int first = -1, last = -1, stage = 0;
+  unsigned round = 0;  // odd or even, of the stages' use
   bool first_chunk = true;
   for (; position < end; position += kChunk) {
     if constexpr (kUpdate) {
@@ -102,30 +115,42 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     }
     set_turns(position, first_chunk);
     first_chunk = false;
-    wait_copies<kHasOwn ? 1 : 0>();
-    prepare(stage, position);
-    if constexpr (kUpdate) wgmma::publish_shared();
-    if constexpr (kUpdate || kHalves == 2) __syncthreads();
-    const bool more = position + kChunk < end;
-    if (more) {
-      fetch(stage ^ 1, position + kChunk);
+    if constexpr (kBoxes) {
+      boxes::wait(barrier(stage), round);
     } else {
-      commit_copies();
+      wait_copies<kHasOwn ? 1 : kStages - 2>();
     }
+    prepare(stage, position);
+    if constexpr (kUpdate || kBoxes) wgmma::publish_shared();
+    if constexpr (kUpdate || kHalves == 2) {
+      __syncthreads();
+    } else if constexpr (kBoxes) {
+      __syncwarp();
+    }
+    fetch_if_before(end, stage == 0 ? kStages - 1 : stage - 1, position + (kStages - 1) * kChunk);
     compute(stage, position);
     if (kHasOwn) {
-      if (more) {
+      if (position + kChunk < end) {
         fetch_own(position + kChunk);
       } else {
         commit_copies();
       }
     }
-    if constexpr ((kUpdate && !kRowSums) || kHalves == 2) __syncthreads();
-    if constexpr (kIntra) publish_state();
-    stage ^= 1;
+    if constexpr (kWaitsAtEnd) __syncthreads();
+    if constexpr (kIntra) {
+      publish_state(0);
+      publish_state(1);
+    }
+    if (++stage == kStages) {
+      stage = 0;
+      round ^= 1U;
+    }
   }
-  if (p.store == StoreState::kOfSegment) store_state(segment);
-  if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+  if constexpr (kBoxes) boxes::await_stores();
+  if constexpr (kUpdate) {  // where no state runs, registers should not be kept for it
+    if (p.store == StoreState::kOfSegment) store_state(segment);
+    if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+  }
   if constexpr (kDecayGradient) {
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) decay_sum += __shfl_xor_sync(0xffffffffU, decay_sum, offset);
@@ -155,9 +180,10 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
                           const __grid_constant__ WarpgroupParams second) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
-  First(first, shared).run();
-  __syncthreads();  // the sum is in memory, and nobody reads the first one's tiles any more
-  Second(second, shared).run();
+  First summing(first, shared);
+  summing.run();
+  __syncthreads();  // nobody reads the first one's tiles any more
+  Second(second, shared).run(&summing.state);
 #endif
 }
 
@@ -185,34 +211,34 @@ cudaError_t launch_warpgroup_pair_kernel(const WarpgroupParams& first, const War
   return launch_blocks(warpgroup_pair_kernel<First, Second>, First::kThreads, kSharedBytes, stream, first, second);
 }
 
-template <bool kMasked>
+template <WarpgroupPass kFirst, Mode kMode, WarpgroupPass kSecond, WarpgroupFetch kFetch,
+          WarpgroupFetch kSecondFetch = kFetch>
+cudaError_t launch_pair_of(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream) {
+  return launch_warpgroup_pair_kernel<WarpgroupSweep<kFirst, kMode, 1, WarpgroupExtra::kNothing, kFetch>,
+                                      WarpgroupSweep<kSecond, Mode::kApply, 1, WarpgroupExtra::kNothing, kSecondFetch>>(
+      first, second, stream);
+}
+
+template <WarpgroupFetch kFetch>
 cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream) {
-  const auto launch = [&]<WarpgroupPass kFirst, Mode kMode, WarpgroupPass kSecond>() {
-    return launch_warpgroup_pair_kernel<WarpgroupSweep<kFirst, kMode, 1, WarpgroupExtra::kNothing, kMasked>,
-                                        WarpgroupSweep<kSecond, Mode::kApply, 1, WarpgroupExtra::kNothing, kMasked>>(
-        first, second, stream);
-  };
-  if (first_pass == WarpgroupPass::kForward) {
-    return launch.template operator()<WarpgroupPass::kForward, Mode::kSum, WarpgroupPass::kForward>();
-  }
-  if (first_pass == WarpgroupPass::kQueries) {
-    return launch.template operator()<WarpgroupPass::kQueries, Mode::kApplyAndSum, WarpgroupPass::kKeys>();
-  }
+  using enum WarpgroupPass;
+  if (first_pass == kForward) return launch_pair_of<kForward, Mode::kSum, kForward, kFetch>(first, second, stream);
+  if (first_pass == kQueries) return launch_pair_of<kQueries, Mode::kApplyAndSum, kKeys, kFetch>(first, second, stream);
   return cudaErrorInvalidValue;
 }
 
-template <WarpgroupPass kPass, int kHalves, bool kMasked>
+template <WarpgroupPass kPass, int kHalves, WarpgroupFetch kFetch>
 cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   constexpr bool kSums =
       kPass == WarpgroupPass::kForward || kPass == (kHalves == 1 ? WarpgroupPass::kKeys : WarpgroupPass::kValues);
   const auto launch = [&]<Mode kMode, WarpgroupExtra kExtra>() {
-    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra, kMasked>>(params, stream);
+    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra, kFetch>>(params, stream);
   };
   const SweepParams& p = params.sweep;
   switch (mode) {
     case Mode::kRun:
-      if constexpr (kHalves == 1 || kPass == WarpgroupPass::kForward) {
+      if constexpr (kFetch != WarpgroupFetch::kBoxes && (kHalves == 1 || kPass == WarpgroupPass::kForward)) {
         if (p.pass != SweepPass::kOnly) return launch.template operator()<Mode::kRun, WarpgroupExtra::kTwoSided>();
       }
       if constexpr (kHalves == 1 && kPass != WarpgroupPass::kForward) {
@@ -228,7 +254,8 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
       }
       break;
     case Mode::kSum:
-      if constexpr (kSums) return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
+      if constexpr (kSums && kFetch != WarpgroupFetch::kBoxes)
+        return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
       break;
     case Mode::kApplyAndSum:
       if constexpr (kHalves == 1 && kPass == WarpgroupPass::kQueries) {

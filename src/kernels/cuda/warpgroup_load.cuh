@@ -5,8 +5,17 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::start_rows(int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::start_rows(int position) {
+  if constexpr (kBoxes) {
+    if (lane == 0) {
+#pragma unroll
+      for (int stage = 0; stage < kStages; ++stage) boxes::set_up(barrier(stage));
+    }
+    wgmma::publish_shared();
+    __syncwarp();
+    return;
+  }
   const std::int64_t q_begin = extent.q_begin, k_begin = extent.k_begin;
   const int mine = half * 64, column = slice * 64;
   if constexpr (kInter) {
@@ -32,8 +41,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::fetch_tile(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch_tile(
     std::uint32_t tile, const Io*& rows, const TileSource& source, int first_column, int length, unsigned seen,
     int position) {
   const int sign = reversed ? -4 : 4;
@@ -52,8 +61,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 
 // Which of this thread's keys are present, a bit for each row. An absent key is fetched as zeros: its features are
 // zero, and so is all that follows from them.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ unsigned WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::present_keys(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ unsigned WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::present_keys(
     int position) const {
   if constexpr (!kMasked) return 15U;
   const int sign = reversed ? -4 : 4;
@@ -70,9 +79,8 @@ __device__ __forceinline__ unsigned WarpgroupSweep<kPass_, kMode, kHalves, kExtr
 
 // Starts the copies of the chunk at `position`; the rows' pointers move on to the next one. The columns of the slice
 // are the second half's to fetch.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::fetch(int stage,
-                                                                                               int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch(int stage, int position) {
   const unsigned keys = present_keys(position);
   const unsigned rows = kRowsAreQueries ? 15U : keys, columns = kRowsAreQueries ? keys : 15U;
   const int mine = half * 64;
@@ -112,8 +120,40 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   commit_copies();
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::fetch_own(int position) {
+// The same through boxes: one lane asks for the warp's rows of each tile. Zeros come for rows outside the tensor.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch_boxes(int stage,
+                                                                                                    int position) {
+  if (lane != 0) return;
+  boxes::await_stores_read();  // results of the last chunk but one lay where these rows go
+  const auto from = [&](const TileMap& map, std::uint32_t tile) {
+    boxes::fetch(tile + warp * kBoxBytes, map, position + warp * 16, head, static_cast<int>(extent.batch),
+                 barrier(stage));
+  };
+  boxes::expect(barrier(stage), (kUpdate ? 3 : 1) * kBoxBytes);
+  from(w.q_map, x_tile(stage));
+  if constexpr (kUpdate) {
+    from(w.k_map, feature_tile(stage));
+    from(w.v_map, value_tile(stage));
+  }
+}
+
+// A group of copies in any case: waiting counts groups.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch_if_before(int end,
+                                                                                                        int stage,
+                                                                                                        int position) {
+  if constexpr (kBoxes) {
+    if (position < end) fetch_boxes(stage, position);
+  } else if (position < end) {
+    fetch(stage, position);
+  } else {
+    commit_copies();
+  }
+}
+
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch_own(int position) {
   if constexpr (kHasOwn)
     fetch_tile(own_tile(), own_rows, kQueries ? w.q : w.k, slice * 64, row_length,
                kQueries ? 15U : present_keys(position), position);
@@ -121,8 +161,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // Features through ReLU, those of queries divided by their denominators.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::prepare_features(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::prepare_features(
     std::uint32_t tile, int stage) {
   const float* denominators = floats(kRawDenominators) + stage * kChunk;
   uint4 pieces[4];
@@ -144,16 +184,16 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // The number beyond the values of a row of the columns.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::set_extra(int row, float x) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::set_extra(int row, float x) {
   const std::uint32_t pair = head_and_rest(x);
   *reinterpret_cast<uint2*>(shared + kBlock + row * 128 + row % 8 * 16) = {pair, pair};
 }
 
 // Features, the extra block of the values, and the rows' dout·out: each warp its own 16 rows.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::prepare(int stage,
-                                                                                                 int position) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::prepare(int stage,
+                                                                                                int position) {
   __syncwarp();  // what other lanes copied
   if constexpr (kUpdate) {
     if (kFeatureRows || half == kHalves - 1) prepare_features(feature_tile(stage), stage);
@@ -198,9 +238,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 
 // Decays of a chunk whose rows before `first` and from `last` on are outside the frame. Of its 16 rows a warp's first
 // 16 lanes keep the decay and the turn as rows, the others as columns.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::set_powers(int first,
-                                                                                                    int last) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::set_powers(int first,
+                                                                                                   int last) {
   const int r = warp * 16 + lane % 16;
   if (lane >= 16) {
     power = r < last ? decay_of(log_decay, last - 1 - r) : 0.0F;
@@ -210,9 +250,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   chunk_decay = decay_of(log_decay, last - first);
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::set_turns(int position,
-                                                                                                   bool first_chunk) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::set_turns(int position,
+                                                                                                  bool first_chunk) {
   const int r = warp * 16 + lane % 16;
   constexpr int kExactEvery = 16;  // in between, rotations
   if (first_chunk || position / kChunk % kExactEvery == 0) {
@@ -223,7 +263,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   if (lane >= 16) {  // token 16k + 8i + 2t + j at [t][k][i][j]
     if constexpr (!kUpdate) return;
     const int at = (r % 8 / 2 * 8 + r / 16 * 2 + r / 8 % 2) * 2 + r % 2;
-    Io* weights = reinterpret_cast<Io*>(array(kWeights));
+    Io* weights = reinterpret_cast<Io*>(array(kWeights + weight_set(position)));
     weights[at] = __float2bfloat16_rn(turn.cosine * power);
     weights[64 + at] = __float2bfloat16_rn(turn.sine * power);
   } else {
@@ -234,19 +274,19 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 
 // cos(θΔ)γ^Δ by distance, zero where a row does not see the column: entry kChunk − Δ, and once more shifted by one, so
 // that pairs are aligned in one of them.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::build_distances() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::build_distances() {
   float* table = floats(kDistances);
   for (int i = threadIdx.x % 128; i < kDistanceSize; i += 128) {
     const int distance = kChunk - i;
     const float weight = distance >= p.strict ? turn_of(theta, distance).cosine * decay_of(log_decay, distance) : 0.0F;
     table[i] = weight;
-    if (i > 0) table[kDistanceSize + i - 1] = weight;
+    if (i > 0) table[kSecondDistances + i - 1] = weight;
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::clear_blocks() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::clear_blocks() {
   const uint4 zero = {0, 0, 0, 0};
   for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) {
     if (kUpdate && half == 0) store_shared_16(base + kBlock + i, zero);
@@ -264,11 +304,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // visit(part, feature, value or −1 for the extra column, number)
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-template <class Visit>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::for_each_state(Visit visit) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+template <int kFirst, int kEnd, class Visit>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::for_each_state(Visit visit) {
 #pragma unroll
-  for (int part = 0; part < 2; ++part)
+  for (int part = kFirst; part < kEnd; ++part)
 #pragma unroll
     for (int n = 0; n < 9; ++n)
 #pragma unroll
@@ -278,20 +318,22 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::clear_state() {
-  for_each_state([](int, int, int, int, float& x) { x = 0.0F; });
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+template <int kFirst, int kEnd>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::clear_state() {
+  for_each_state<kFirst, kEnd>([](int, int, int, int, float& x) { x = 0.0F; });
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::load_state() {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+template <int kFirst, int kEnd>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::load_state() {
   const float* from =
       p.initial == InitialState::kZero
           ? nullptr
           : slot_in(p.states, p.slots, p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
-  clear_state();
+  clear_state<kFirst, kEnd>();
   if (from == nullptr) return;
-  for_each_state([&](int part, int f, int u, int odd, float& x) {
+  for_each_state<kFirst, kEnd>([&](int part, int f, int u, int odd, float& x) {
     if (f >= p.dim) return;
     if (u >= 0) {
       if (u < p.value_dim) x = from[(part * p.dim + f) * p.value_dim + u];
@@ -301,14 +343,24 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   });
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::store_state(int index) {
+// As if the sum that store_state has just stored were loaded.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::take_state(
+    int part, const float (&sum)[2][9][4]) {
+#pragma unroll
+  for (int n = 0; n < 9; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) state[part][n][i] = n < 8 || i % 2 == 0 ? sum[part][n][i] : 0.0F;
+}
+
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::store_state(int index) {
   float* to = kRowSums ? slot_in(w.sums, w.sum_slots, index) : slot_in(p.states, p.slots, index);
 #pragma unroll
   for (int part = 0; part < 2; ++part)
 #pragma unroll
     for (int i = 0; i < 4; i += 2) state[part][8][i] += state[part][8][i + 1];
-  for_each_state([&](int part, int f, int u, int odd, float& x) {
+  for_each_state<0, 2>([&](int part, int f, int u, int odd, float& x) {
     if (f >= p.dim) return;
     if (u >= 0) {
       if (u < p.value_dim) to[(part * p.dim + f) * p.value_dim + u] = x;
@@ -318,21 +370,18 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   });
 }
 
-// Puts the state where the matrix unit can read it as an operand.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::publish_state() {
+// Puts a part of the state where the matrix unit can read it as an operand.
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::publish_state(int part) {
+  const std::uint32_t tile = state_tile(part);
+  float(&s)[9][4] = state[part];
 #pragma unroll
-  for (int part = 0; part < 2; ++part) {
-    const std::uint32_t tile = state_tile(part);
-    float(&s)[9][4] = state[part];
-#pragma unroll
-    for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, s[n], s[n + 1]);
-    const std::uint32_t row = warp * 16 + (lane & 15);
-    asm volatile(
-        "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(tile + kTile + row * 128 + (row & 7) * 16),
-        "r"(head_and_rest(s[8][0] + s[8][1])), "r"(head_and_rest(s[8][2] + s[8][3]))
-        : "memory");
-  }
+  for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, s[n], s[n + 1]);
+  const std::uint32_t row = warp * 16 + (lane & 15);
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(tile + kTile + row * 128 + (row & 7) * 16),
+      "r"(head_and_rest(s[8][0] + s[8][1])), "r"(head_and_rest(s[8][2] + s[8][3]))
+      : "memory");
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -6,9 +6,12 @@ namespace cosformer::kernels::cuda {
 cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
                                            cudaStream_t stream) {
   switch (pass) {
-    case WarpgroupPass::kForward: return launch_warpgroup_mode<WarpgroupPass::kForward, 1, true>(mode, params, stream);
-    case WarpgroupPass::kQueries: return launch_warpgroup_mode<WarpgroupPass::kQueries, 1, true>(mode, params, stream);
-    case WarpgroupPass::kKeys: return launch_warpgroup_mode<WarpgroupPass::kKeys, 1, true>(mode, params, stream);
+    case WarpgroupPass::kForward:
+      return launch_warpgroup_mode<WarpgroupPass::kForward, 1, WarpgroupFetch::kMaskedCopies>(mode, params, stream);
+    case WarpgroupPass::kQueries:
+      return launch_warpgroup_mode<WarpgroupPass::kQueries, 1, WarpgroupFetch::kMaskedCopies>(mode, params, stream);
+    case WarpgroupPass::kKeys:
+      return launch_warpgroup_mode<WarpgroupPass::kKeys, 1, WarpgroupFetch::kMaskedCopies>(mode, params, stream);
     case WarpgroupPass::kValues: break;  // comes with the keys
   }
   return cudaErrorInvalidValue;
@@ -16,7 +19,7 @@ cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const 
 
 cudaError_t launch_narrow_pair_masked(WarpgroupPass first_pass, const WarpgroupParams& first,
                                       const WarpgroupParams& second, cudaStream_t stream) {
-  return launch_narrow_pair<true>(first_pass, first, second, stream);
+  return launch_narrow_pair<WarpgroupFetch::kMaskedCopies>(first_pass, first, second, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

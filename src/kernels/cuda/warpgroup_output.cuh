@@ -15,8 +15,8 @@ __device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, floa
 
 // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
 // divides by their size, so that the second can undo it.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::forward_scale(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::forward_scale(
     int position, const float (&sums)[2], float (&scale)[2]) {
   float first[2] = {};
   if (kTwoSided && p.pass == SweepPass::kSecondOfTwo && p.normalised) {
@@ -51,9 +51,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // Results of this warp's rows, through its rows of `tile` for whole sectors; `own`: only where it is positive.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::write_rows(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::write_rows(
     std::uint32_t tile, std::uint32_t own, const Destination& to, std::int64_t begin, int position,
     const float (&scale)[2], float (&out)[kTiles][4]) {
   int token = token_at(position + fetch_row);
@@ -69,7 +69,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     for (int i = 0; i < 4; ++i) {
       earlier[kTwoSided ? i : 0] = {0U, 0U, 0U, 0U};
       if (inside && has(token + i * sign, row_length)) {
-        earlier[kTwoSided ? i : 0] = *reinterpret_cast<const uint4*>(row + i * stride);
+        earlier[kTwoSided ? i : 0] = load_global_16(row + i * stride);
       }
     }
 #pragma unroll
@@ -88,6 +88,14 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   __syncwarp();
 #pragma unroll
   for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, out[n], out[n + 1]);
+  if constexpr (kBoxes) {
+    wgmma::publish_shared();
+    __syncwarp();
+    if (lane == 0) {
+      boxes::store(w.out_map, position + warp * 16, head, static_cast<int>(extent.batch), tile + warp * kBoxBytes);
+    }
+    return;
+  }
   __syncwarp();
   uint4 pieces[4], owns[4];
 #pragma unroll
@@ -106,7 +114,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     if (second) {
       x = add_scaled(x, earlier[kTwoSided ? i : 0], kForward ? floats(kRowFactors)[fetch_row + 4 * i] : 1.0F);
     }
-    if (inside && has(token, row_length)) *reinterpret_cast<uint4*>(row) = x;
+    if (inside && has(token, row_length)) store_global_16(row, x);
     row += stride;
     token += sign;
   }
@@ -114,9 +122,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // Halves: gives the other half of the columns away and adds what the other warpgroup has for one's own; sums of both.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::exchange(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::exchange(
     const float (&out)[kTiles][4], float (&mine)[4][4], float (&sums)[2]) {
   const int thread = warp * 32 + lane;
   const auto at = [&](int from) { return shared + kExchange + from * kExchangeBytes; };
@@ -152,8 +160,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // As write_rows, for the 32 columns of a half, through the first half of the rows of x.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::write_half(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::write_half(
     int stage, const Destination& to, std::int64_t begin, int position, const float (&scale)[2], float (&mine)[4][4]) {
   if constexpr (kRowsAreQueries) {
 #pragma unroll
@@ -177,20 +185,19 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
       x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
     }
     if (column < to.columns && has(token, row_length)) {
-      uint4* const at =
-          reinterpret_cast<uint4*>(static_cast<Io*>(to.data) + extent.batch * to.batch_stride + head * to.head_stride +
-                                   (begin + token) * static_cast<std::int64_t>(to.time_stride) + column);
+      Io* const at = static_cast<Io*>(to.data) + extent.batch * to.batch_stride + head * to.head_stride +
+                     (begin + token) * static_cast<std::int64_t>(to.time_stride) + column;
       if (kTwoSided && p.pass == SweepPass::kSecondOfTwo)
-        x = add_scaled(x, *at, kForward ? floats(kRowFactors)[row] : 1.0F);
-      *at = x;
+        x = add_scaled(x, load_global_16(at), kForward ? floats(kRowFactors)[row] : 1.0F);
+      store_global_16(at, x);
     }
   }
   __syncwarp();
 }
 
 // e = −dout·out and 1/s of the lane's two rows; 0 where the denominator was clamped.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::query_errors(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::query_errors(
     int stage, int position, float (&error)[2], float (&scale)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -214,9 +221,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // From accumulators to memory.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::finish_rows(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::finish_rows(
     int stage, std::uint32_t tile, std::uint32_t own, const Destination& to, int position, float (&scale)[2],
     float (&out)[kTiles][4]) {
   const std::int64_t begin = kRowsAreQueries ? extent.q_begin : extent.k_begin;

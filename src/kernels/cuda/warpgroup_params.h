@@ -24,12 +24,18 @@ struct Destination {
   int time_stride, columns;
 };
 
+// A tensor [batch, time, heads, columns] as the memory's copy engine knows it (CUtensorMap).
+struct alignas(64) TileMap {
+  unsigned char bytes[128];
+};
+
 struct WarpgroupParams {
   SweepParams sweep;  // sequences, angles, decays, segments, states; its tiles and destination are not used
   TileSource q, k, v, dout, out;
   Destination first, second;  // out, dq, or dk and dv
   float* sums;                // Mode::kApplyAndSum: slots for the rows' own sums, one for each segment
   int sum_slots;
+  TileMap q_map, k_map, v_map, out_map;  // where rows come and go in boxes
 };
 
 // The widest head for one warpgroup, and the widest that these kernels take.

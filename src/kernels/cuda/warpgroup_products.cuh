@@ -5,10 +5,10 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::load_rows(A (&x)[4],
-                                                                                                   std::uint32_t tile,
-                                                                                                   bool relu) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::load_rows(A (&x)[4],
+                                                                                                  std::uint32_t tile,
+                                                                                                  bool relu) {
   const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
   const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
 #pragma unroll
@@ -22,10 +22,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // Scores times the table, as operands of the product with the columns.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::weigh(float (&scores)[8][4],
-                                                                                               A (&weights)[4]) {
-  const float* distances = floats(kDistances) + (g % 2 == 0 ? 0 : kDistanceSize - 1) + kChunk - warp * 16 - g + 2 * t;
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::weigh(float (&scores)[8][4],
+                                                                                              A (&weights)[4]) {
+  const float* distances =
+      floats(kDistances) + (g % 2 == 0 ? 0 : kSecondDistances - 1) + kChunk - warp * 16 - g + 2 * t;
   float2 weight = load_pair(distances - 8);
 #pragma unroll
   for (int n = 0; n < 8; ++n) {
@@ -37,8 +38,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // The chunk's own sum: features along the rows of the accumulators.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::update(int stage) {
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::update(int stage,
+                                                                                               int position) {
   if (p.log_decay != nullptr) {
 #pragma unroll
     for (int part = 0; part < 2; ++part)
@@ -49,7 +51,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   }
   A parts[2][4];
   // Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
-  const std::uint32_t weights = shared_address(array(kWeights)) + t * 32;
+  const std::uint32_t weights = shared_address(array(kWeights + weight_set(position))) + t * 32;
   const std::uint32_t row = feature_tile(stage) + ((lane & 7) + (lane >> 4) * 8) * 128;
   const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
 #pragma unroll
@@ -91,8 +93,8 @@ __device__ __forceinline__ void scale_rows(WarpgroupEngine::A (&to)[4], const Wa
 }
 
 // The decay's gradient from pairs of different chunks: rows of φ(own) times what the state gave them.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::count_between_chunks(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::count_between_chunks(
     std::uint32_t own, int position, const float (&scale)[2], const float (&out)[8][4]) {
   float dot[2] = {};
 #pragma unroll
@@ -110,8 +112,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // And from pairs within the chunk: distance times score times the other product's weighted score.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::count_within_chunk(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::count_within_chunk(
     const float (&scores)[8][4], const A (&other)[4]) {
   float sum = 0.0F;
 #pragma unroll
@@ -127,9 +129,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // Rows of features against the state and the chunk: out = φ(x)·state + weights·[values, extra].
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 template <int kTiles>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::value_rows_product(
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::value_rows_product(
     int stage, std::uint32_t x_tile, const A (&other)[4], float (&out)[kTiles][4]) {
   A x[4], cosine[4], sine[4], weights[4];
   float scores[8][4];
@@ -171,8 +173,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 }
 
 // Rows of values against the transposed state: out = [x, error]·stateᵀ + weights·features.
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kMasked>::feature_rows_product(
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::feature_rows_product(
     int stage, std::uint32_t x_tile, std::uint32_t own, int position, const float (&error)[2], const float (&scale)[2],
     A (&weights)[4], float (&out)[8][4]) {
   A x[4], cosine[4], sine[4];
@@ -232,7 +234,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
         wgmma::multiply<true>(scores, weights[k], wgmma::step_along_rows(features, k), k > 0);
       }
       wgmma::commit();
-      if constexpr (!kBoth) update(stage);
+      if constexpr (!kBoth) update(stage, position);
       wgmma::wait<kBoth ? 1 : 2>();
       wgmma::settle(out);
       count_between_chunks(own, position, scale, out);

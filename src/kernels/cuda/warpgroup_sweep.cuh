@@ -14,6 +14,7 @@
 
 #include <cuda_bf16.h>
 
+#include "kernels/cuda/boxes.cuh"
 #include "kernels/cuda/numbers.cuh"
 #include "kernels/cuda/warpgroup_params.h"
 #include "kernels/cuda/wgmma.cuh"
@@ -61,6 +62,19 @@ __device__ __forceinline__ void store_shared_16(std::uint32_t address, const uin
   asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
                : "memory");
 }
+// The compiler makes four stores of an assignment.
+__device__ __forceinline__ void store_global_16(void* address, const uint4& x) {
+  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+}
+__device__ __forceinline__ uint4 load_global_16(const void* address) {
+  uint4 x;
+  asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "l"(address)
+               : "memory");
+  return x;
+}
 template <int kBytes>
 __device__ __forceinline__ void copy_async(std::uint32_t shared, const void* global, bool valid) {
   if constexpr (kBytes == 16) {
@@ -84,7 +98,12 @@ __device__ __forceinline__ void commit_copies() {
 // kTwoSided: one of the two sweeps of full attention with a decay, and the decay's gradient where it is wanted.
 enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kTwoSided };
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, bool kMasked>
+// How rows come: by copies of 16 bytes, those of absent keys as zeros where there is a mask, or by the memory's copy
+// engine (TileMap), a box of 16 rows for each warp, and results go the same way. Boxes spare addresses and what else
+// copies take, but know neither packed sequences nor reversed time. Sums are no faster with them.
+enum class WarpgroupFetch : std::uint8_t { kCopies, kMaskedCopies, kBoxes };
+
+template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 struct WarpgroupSweep {
   using E = WarpgroupEngine;
   using A = E::A;
@@ -97,12 +116,20 @@ struct WarpgroupSweep {
   static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
   static constexpr bool kRowSums = kMode == Mode::kApplyAndSum;  // the columns that are summed are the rows themselves
   static constexpr bool kQueryColumns = !kRowsAreQueries || kRowSums;
+  static constexpr bool kMasked = kFetch == WarpgroupFetch::kMaskedCopies, kBoxes = kFetch == WarpgroupFetch::kBoxes;
   static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kTwoSided;
   static constexpr bool kDecayGradient = kExtra != WarpgroupExtra::kNothing && kIntra && !kForward && kHalves == 1;
   static constexpr bool kHasOwn = kInter && !kRowSums && (kQueries || (kKeys && !kBoth));
   static constexpr bool kHasPrior = kInter && kQueries;
   static constexpr int kChunk = 64, kThreads = 128 * kHalves;
-  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kInter && kUpdate ? 2 : 3);
+  static constexpr int kMinBlocks = kHalves == 2 ? 1 : (kInter && kUpdate ? 2 : (kForward && kInter ? 4 : 3));
+  // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks.
+  static constexpr bool kSumsKeys = kMode == Mode::kSum && kRowsAreQueries;
+  static constexpr int kStages = kHalves == 2 || kInter ? 2 : (kSumsKeys ? 4 : 3);
+  // Sums of keys set nothing but the columns' weights anew for each chunk. With two sets of those a warp may go on to
+  // the next chunk while others are at the last one.
+  static constexpr int kWeightSets = kSumsKeys && kHalves == 1 ? 2 : 1;
+  static constexpr bool kWaitsAtEnd = (kUpdate && !kRowSums && kWeightSets == 1) || kHalves == 2;
 
   // Shared memory. A stage holds for each half the rows (x, and for keys k beside v) and the columns that it contracts,
   // then the columns of the slice. With kRowSums the rows x are the values, and the slice holds their features.
@@ -110,7 +137,7 @@ struct WarpgroupSweep {
   static constexpr int kRowTiles = kInter ? (kBoth ? 2 : 1) : 0;
   static constexpr int kHalfBytes = (kRowTiles + (kUpdate && !kRowSums ? 1 : 0)) * kTile;
   static constexpr int kStageBytes = kHalves * kHalfBytes + (kUpdate ? kTile : 0);
-  static constexpr int kOwn = 2 * kStageBytes;
+  static constexpr int kOwn = kStages * kStageBytes;
   static constexpr int kPrior = kOwn + (kHasOwn ? kHalves * kTile : 0);
   static constexpr int kBlock = kPrior + (kHasPrior ? kHalves * kTile : 0);
   static constexpr int kStates =
@@ -118,18 +145,25 @@ struct WarpgroupSweep {
   static constexpr int kExchange = kStates + (kInter ? kHalves * 4 * kTile : 0);  // between halves: results, sums
   static constexpr int kExchangeBytes = 4 * 128 * 16 + 128 * 8;
   static constexpr int kArrays = kExchange + (kInter && kHalves == 2 ? 2 * kExchangeBytes : 0);  // per half, as follows
-  static constexpr int kWeights = 0;                         // of the columns, as fragments want them
-  static constexpr int kRowTurns = kWeights + 256;           // float2 per row
-  static constexpr int kDistances = kRowTurns + kChunk * 8;  // as in the general sweep
+  static constexpr int kWeights = 0;                              // of the columns, as fragments want them
+  static constexpr int kRowTurns = kWeights + kWeightSets * 256;  // float2 per row
+  static constexpr int kDistances = kRowTurns + kChunk * 8;       // as in the general sweep
   static constexpr int kDistanceSize = 2 * kChunk + 2;
-  static constexpr int kRawDenominators = kDistances + 2 * kDistanceSize * 4 + 16;  // one set per stage
-  static constexpr int kRawErrors = kRawDenominators + 2 * kChunk * 4;
-  static constexpr int kRowDots = kRawErrors + 2 * kChunk * 4;  // gradient of the queries: dout·out, this half's part
-  static constexpr int kRowFactors = kRowDots + kChunk * 4;     // second of two sides: scales the first one's result
-  static constexpr int kArrayBytes = kRowFactors + kChunk * 4;
+  static constexpr int kSecondDistances = kDistanceSize + 16;  // in banks that the first table's readers leave free
+  static constexpr int kDistanceBytes = kIntra ? (kSecondDistances + kDistanceSize) * 4 : 0;
+  static constexpr int kRawDenominators = kDistances + kDistanceBytes;  // one set per stage
+  static constexpr int kRawBytes = kHasPrior || (!kRowsAreQueries && kUpdate) ? kStages * kChunk * 4 : 0;
+  static constexpr int kRawErrors = kRawDenominators + kRawBytes;
+  static constexpr int kRowDots = kRawErrors + kRawBytes;     // gradient of the queries: dout·out, this half's part
+  static constexpr int kRowFactors = kRowDots + kChunk * 4;   // second of two sides: scales the first one's result
+  static constexpr int kBarriers = kRowFactors + kChunk * 4;  // boxes: for each warp one per stage
+  static constexpr int kArrayBytes = kBarriers + (kBoxes ? 4 * kStages * 8 : 0);
   static constexpr int kSharedBytes = kArrays + kHalves * kArrayBytes;
   static_assert(!kRowSums || (kQueries && kHalves == 1));
-  static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kArrayBytes % 16 == 0 && kSharedBytes <= 232448);
+  static constexpr std::uint32_t kBoxBytes = 16 * 128;  // a warp's rows of a tile
+  static_assert(!kBoxes || (kForward && kInter && kHalves == 1 && !kTwoSided));
+  static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kArrayBytes % 16 == 0 &&
+                kMinBlocks * (kSharedBytes + 1024) <= 233472);
 
   const WarpgroupParams& w;
   const SweepParams& p;
@@ -179,7 +213,14 @@ struct WarpgroupSweep {
   __device__ __forceinline__ unsigned char* array(int offset) const {
     return shared + kArrays + half * kArrayBytes + offset;
   }
+  __device__ __forceinline__ std::uint32_t barrier(int stage) const {
+    return base + kArrays + kBarriers + (warp * kStages + stage) * 8;
+  }
   __device__ __forceinline__ float* floats(int offset) const { return reinterpret_cast<float*>(array(offset)); }
+
+  __device__ __forceinline__ static int weight_set(int position) {
+    return kWeightSets == 1 ? 0 : position / kChunk % 2 * 256;
+  }
 
   __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
   __device__ __forceinline__ static bool has(int token, int length) {
@@ -250,6 +291,8 @@ struct WarpgroupSweep {
   __device__ __forceinline__ unsigned present_keys(int position) const;
   __device__ __forceinline__ void prepare_features(std::uint32_t tile, int stage);
   __device__ __forceinline__ void fetch(int stage, int position);
+  __device__ __forceinline__ void fetch_boxes(int stage, int position);
+  __device__ __forceinline__ void fetch_if_before(int end, int stage, int position);
   __device__ __forceinline__ void fetch_own(int position);
   __device__ __forceinline__ void set_extra(int row, float x);
   __device__ __forceinline__ void prepare(int stage, int position);
@@ -258,16 +301,19 @@ struct WarpgroupSweep {
   __device__ __forceinline__ void build_distances();
   __device__ __forceinline__ void clear_blocks();
   // The state.
-  template <class Visit>
+  template <int kFirst, int kEnd, class Visit>
   __device__ __forceinline__ void for_each_state(Visit visit);
+  template <int kFirst, int kEnd>
   __device__ __forceinline__ void clear_state();
+  template <int kFirst, int kEnd>
   __device__ __forceinline__ void load_state();
+  __device__ __forceinline__ void take_state(int part, const float (&sum)[2][9][4]);
   __device__ __forceinline__ void store_state(int index);
-  __device__ __forceinline__ void publish_state();
+  __device__ __forceinline__ void publish_state(int part);
   // Products.
   __device__ __forceinline__ void load_rows(A (&x)[4], std::uint32_t tile, bool relu);
   __device__ __forceinline__ void weigh(float (&scores)[8][4], A (&weights)[4]);
-  __device__ __forceinline__ void update(int stage);
+  __device__ __forceinline__ void update(int stage, int position);
   template <int kTiles>
   __device__ __forceinline__ void value_rows_product(int stage, std::uint32_t x_tile, const A (&other)[4],
                                                      float (&out)[kTiles][4]);
@@ -291,7 +337,8 @@ struct WarpgroupSweep {
   __device__ __forceinline__ void finish_rows(int stage, std::uint32_t tile, std::uint32_t own, const Destination& to,
                                               int position, float (&scale)[2], float (&out)[kTiles][4]);
   __device__ __forceinline__ void compute(int stage, int position);
-  __device__ __forceinline__ void run();
+  // From a sum in memory or in registers, or from nothing.
+  __device__ __forceinline__ void run(const float (*sum)[2][9][4] = nullptr);
 };
 
 }  // namespace cosformer::kernels::cuda

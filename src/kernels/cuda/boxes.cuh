@@ -1,0 +1,54 @@
+// Boxes of a tensor, brought to shared memory and back by the memory's copy engine (sm_90): one lane asks, and a
+// barrier in shared memory tells when all bytes have arrived. Swizzled as wgmma.cuh describes; zeros from outside the
+// tensor.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/warpgroup_params.h"
+
+namespace cosformer::kernels::cuda::boxes {
+
+// A barrier on which one lane's expectation is waited for. Must be published before its first use.
+__device__ __forceinline__ void set_up(std::uint32_t barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void expect(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Waits for the barrier's next completion: `round` 0 for the first one, then 1, then 0 again.
+__device__ __forceinline__ void wait(std::uint32_t barrier, unsigned round) {
+  asm volatile(
+      "{\n.reg .pred done;\nwaiting:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra waiting;\n}" ::"r"(barrier),
+      "r"(round)
+      : "memory");
+}
+// The box of `map` that begins at a token of a head.
+__device__ __forceinline__ void fetch(std::uint32_t shared, const TileMap& map, int token, int head, int batch,
+                                      std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4,%5,%6}], "
+      "[%2];" ::"r"(shared),
+      "l"(&map), "r"(barrier), "r"(0), "r"(token), "r"(head), "r"(batch)
+      : "memory");
+}
+
+// And from shared memory, without what lies outside the tensor. Writes of other lanes must have been published.
+__device__ __forceinline__ void store(const TileMap& map, int token, int head, int batch, std::uint32_t shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2,%3,%4,%5}], [%1];\n"
+      "cp.async.bulk.commit_group;" ::"l"(&map),
+      "r"(shared), "r"(0), "r"(token), "r"(head), "r"(batch)
+      : "memory");
+}
+// Until this lane's stores have read shared memory, or have ended.
+__device__ __forceinline__ void await_stores_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ __forceinline__ void await_stores() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+}  // namespace cosformer::kernels::cuda::boxes

@@ -1,0 +1,64 @@
+// Forward passes of heads of up to 64, their rows fetched in boxes.
+#include <cuda.h>
+
+#include "kernels/cuda/warpgroup_kernel.cuh"
+
+namespace cosformer::kernels::cuda {
+namespace {
+
+using Encode = decltype(&cuTensorMapEncodeTiled);
+
+// The driver's, found at run time so that nothing needs to be linked with it; null where it has none.
+Encode encoder() {
+  static const Encode found = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    const cudaError_t status =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result);
+    return status == cudaSuccess && result == cudaDriverEntryPointSuccess ? reinterpret_cast<Encode>(function)
+                                                                          : nullptr;
+  }();
+  return found;
+}
+
+// Boxes of 64 columns and the 16 rows of a warp.
+template <class View>
+bool describe(TileMap& map, const View& source, int length, const SweepParams& p) {
+  static_assert(sizeof(CUtensorMap) == sizeof(TileMap));
+  constexpr std::uint64_t kBytes = 2;
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(source.columns), static_cast<cuuint64_t>(length),
+                              static_cast<cuuint64_t>(p.heads), static_cast<cuuint64_t>(p.sequences)};
+  const cuuint64_t strides[] = {static_cast<cuuint64_t>(source.time_stride) * kBytes,
+                                static_cast<cuuint64_t>(source.head_stride) * kBytes,
+                                static_cast<cuuint64_t>(source.batch_stride) * kBytes};
+  const cuuint32_t box[] = {64, 16, 1, 1}, steps[] = {1, 1, 1, 1};
+  return encoder()(reinterpret_cast<CUtensorMap*>(&map), CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
+                   const_cast<void*>(source.data), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+bool describe_boxes(WarpgroupParams& params) {
+  const SweepParams& p = params.sweep;
+  const auto positive = [](const auto& source) {
+    return source.time_stride > 0 && source.head_stride > 0 && source.batch_stride > 0;
+  };
+  return p.reversed == 0 && p.cu_seqlens_q == nullptr && p.key_mask == nullptr && p.pass == SweepPass::kOnly &&
+         p.q_length > 0 && p.k_length > 0 && positive(params.q) && positive(params.k) && positive(params.v) &&
+         positive(params.first) && encoder() != nullptr && describe(params.q_map, params.q, p.q_length, p) &&
+         describe(params.k_map, params.k, p.k_length, p) && describe(params.v_map, params.v, p.k_length, p) &&
+         describe(params.out_map, params.first, p.q_length, p);
+}
+
+cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+  return launch_warpgroup_mode<WarpgroupPass::kForward, 1, WarpgroupFetch::kBoxes>(mode, params, stream);
+}
+
+cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream) {
+  return launch_pair_of<WarpgroupPass::kForward, Mode::kSum, WarpgroupPass::kForward, WarpgroupFetch::kCopies,
+                        WarpgroupFetch::kBoxes>(first, second, stream);
+}
+
+}  // namespace cosformer::kernels::cuda
