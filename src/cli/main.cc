@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/settings.h"
-#include "cli/blas_core.h"
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/memory.h"
 #include "cli/version.h"
 
@@ -139,7 +139,7 @@ int run(int argc, char** argv) {
 }  // namespace cosformer::cli
 
 int main(int argc, char** argv) {
-  cosformer::cli::restart_with_fitting_blas(argv);
+  cosformer::cli::restart_with_fitting_environment(argc, argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear when they are written, also in a pipe
   const int code = cosformer::cli::run(argc, argv);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

@@ -66,13 +66,14 @@ mkdir nothing
 expect 2 'is not a run: it has neither' "$program" generate nothing
 expect 2 'no checkpoint of step 41; there are those of' "$program" train --resume run --from 41
 
-# Ctrl-C saves and ends with 130; the same command goes on.
-"${train[@]}" --steps 100000 --out long > output.txt 2>&1 &
+# Ctrl-C saves and ends with 130; the same command goes on. Its threads sleep soon unless the environment says otherwise.
+env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT "${train[@]}" --steps 100000 --out long > output.txt 2>&1 &
 process=$!
 for _ in $(seq 1 300); do
   [ -s long/best.safetensors ] && break
   sleep 0.1
 done
+grep -zqx 'GOMP_SPINCOUNT=10000' /proc/$process/environ || fail "threads spin as long as they like"
 kill -INT $process
 wait $process
 [ $? -eq 130 ] || fail "Ctrl-C did not end with 130"
