@@ -1,5 +1,6 @@
 #include "cli/run_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,15 @@ std::string percent(double share) {
   return significant(100 * share, 4) + "%";
 }
 
+// The mechanism, and the folder where it alone does not tell the runs apart.
+std::string name_of(const EvaluatedRun& run, const std::vector<EvaluatedRun>& runs) {
+  const std::string label = models::label_of(run.config.model);
+  const auto same = std::count_if(runs.begin(), runs.end(), [&](const EvaluatedRun& other) {
+    return models::label_of(other.config.model) == label;
+  });
+  return same > 1 ? label + ", " + run.folder : label;
+}
+
 }  // namespace
 
 std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::TaskData& task) {
@@ -25,13 +35,8 @@ std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::Ta
     table.add({"floor: " + floor.rule, percent(floor.accuracy), "", "", "", "", ""});
   }
   for (const EvaluatedRun& run : runs) {
-    std::vector<std::string> row{models::label_of(run.config.model),
-                                 percent(run.evaluation.accuracy),
-                                 significant(run.evaluation.loss, 4),
-                                 "",
-                                 "",
-                                 "",
-                                 ""};
+    std::vector<std::string> row{
+        name_of(run, runs), percent(run.evaluation.accuracy), significant(run.evaluation.loss, 4), "", "", "", ""};
     std::ifstream file(std::filesystem::path(run.folder) / "result.json");
     const nlohmann::json result = nlohmann::json::parse(file, nullptr, false);
     if (result.is_object()) {

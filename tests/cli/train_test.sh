@@ -28,6 +28,8 @@ grep -q 'had ended before' output.txt || fail "nothing says that the run had end
 cmp -s run/result.json before.json || fail "a run that had ended was measured again"
 expect 2 'other settings \(train.lr' "${train[@]}" --steps 60 --out run --set train.lr=0.01
 expect 0 'floor: most frequent class' "$program" eval run
+cp -r run again
+expect 0 'cosformer_plus.*, again +[0-9.]+%' "$program" eval run again
 expect 0 'floors' "$program" eval run run --json
 python3 -c 'import json; r = json.load(open("output.txt"))["runs"]; assert len(r) == 2 and r[0]["accuracy"] > 0.9' \
   || fail "eval --json"
@@ -66,7 +68,7 @@ mkdir nothing
 expect 2 'is not a run: it has neither' "$program" generate nothing
 expect 2 'no checkpoint of step 41; there are those of' "$program" train --resume run --from 41
 
-# Ctrl-C saves and ends with 130; the same command goes on. Its threads sleep soon unless the environment says otherwise.
+# Ctrl-C saves and ends with 130; the same command goes on. Threads sleep soon unless the environment says otherwise.
 env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT "${train[@]}" --steps 100000 --out long > output.txt 2>&1 &
 process=$!
 for _ in $(seq 1 300); do
