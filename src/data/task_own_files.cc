@@ -27,6 +27,19 @@ TaskParts load_parts(const DataConfig& config, Load&& load) {
   return parts;
 }
 
+// A header that was read as an example is one of a class that nobody else has.
+void note_lone_first_row(const DataConfig& config, TaskParts& parts) {
+  constexpr std::size_t kFewExamples = 8;
+  const Dataset& train = *parts.train;
+  if (header_of(config).has_value() || train.size() < kFewExamples) return;
+  for (std::size_t i = 1; i < train.size(); ++i) {
+    if (train.label(i) == train.label(0)) return;
+  }
+  parts.notes.push_back("the first row is the only example of class '" +
+                        train.info().classes[static_cast<std::size_t>(train.label(0))] +
+                        "'; if it is the header of the table, say so with data.header=yes");
+}
+
 // The labels beside a file of images, by the names that MNIST uses.
 std::string labels_beside(const std::string& images) {
   std::string labels = images;
@@ -47,10 +60,12 @@ std::string labels_beside(const std::string& images) {
 
 TaskParts open_text_files(const DataConfig& config, const Progress&) {
   TextOptions options = text_options(config);
-  return load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {
+  TaskParts parts = load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {
     if (train != nullptr) options.classes = train->info().classes;
     return load_text(path, options);
   });
+  note_lone_first_row(config, parts);
+  return parts;
 }
 
 TaskParts open_idx_images(const DataConfig& config, const Progress&) {
@@ -101,13 +116,15 @@ TaskParts open_sequences(const DataConfig& config, const Progress&) {
   options.header = header_of(config);
   options.vocabulary = config.vocabulary;
   options.rows.skip_bad_rows = config.skip_bad_rows;
-  return load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {
+  TaskParts parts = load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {
     if (train != nullptr) {
       options.classes = train->info().classes;
       options.vocabulary = train->info().vocabulary;
     }
     return load_numbers(path, options);
   });
+  note_lone_first_row(config, parts);
+  return parts;
 }
 
 }  // namespace cosformer::data

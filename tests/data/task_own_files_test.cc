@@ -46,6 +46,22 @@ TEST_F(OwnTask, TextFiles) {
   EXPECT_HAS(refusal(own), "data.reading is values, but 'text_files' holds tokens");
 }
 
+TEST_F(OwnTask, HeaderReadAsAnExample) {
+  std::string rows = "words,kind\n";
+  for (int i = 0; i < 50; ++i) rows += "text " + std::to_string(i) + "," + (i % 2 == 0 ? "b" : "a") + "\n";
+  write("train.csv", rows);
+  DataConfig own = config("text_files", "train.csv");
+  own.text_column = "1";
+  own.label_column = "2";
+  const TaskData data = open_task(own);
+  EXPECT_EQ(data.train->info().classes, (Names{"a", "b", "kind"}));
+  EXPECT_HAS(data.notes.at(0), "the only example of class 'kind'; if it is the header of the table");
+  own.header = "yes";
+  EXPECT_TRUE(open_task(own).notes.empty());
+  own.header = "no";
+  EXPECT_TRUE(open_task(own).notes.empty());
+}
+
 TEST_F(OwnTask, TextPairs) {
   std::string rows;
   for (int i = 0; i < 20; ++i)
