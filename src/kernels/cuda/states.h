@@ -17,10 +17,10 @@ struct StateParams {
   // Slots count decays up to the token before the next row. The state is carried like that; its gradient, which belongs
   // to the last token itself, takes one step more on the way in and one less on the way out.
   bool gradient;
-  bool total;  // store what follows the last segment, and no states before segments
+  bool total;  // store only what follows the last segment
 };
 
-// Replaces the sums of the segments by the state before each of them.
+// Replaces the sums of the segments by the state before each of them, or with `total` adds them up.
 cudaError_t launch_state_scan(const StateParams& params, cudaStream_t stream);
 // Writes the total slot as a carried state.
 cudaError_t launch_state_export(const StateParams& params, cudaStream_t stream);

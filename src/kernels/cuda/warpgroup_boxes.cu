@@ -13,10 +13,15 @@ Encode encoder() {
   static const Encode found = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-    const cudaError_t status =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result);
-    return status == cudaSuccess && result == cudaDriverEntryPointSuccess ? reinterpret_cast<Encode>(function)
-                                                                          : nullptr;
+    constexpr const char* kName = "cuTensorMapEncodeTiled";
+#if CUDART_VERSION >= 12050
+    cudaError_t status = cudaGetDriverEntryPointByVersion(kName, &function, 12000, cudaEnableDefault, &result);
+#else
+    cudaError_t status = cudaGetDriverEntryPoint(kName, &function, cudaEnableDefault, &result);
+#endif
+    if (status == cudaSuccess && result == cudaDriverEntryPointSuccess) return reinterpret_cast<Encode>(function);
+    cudaGetLastError();  // not an error of the launch that takes the other way
+    return Encode{nullptr};
   }();
   return found;
 }

@@ -125,7 +125,7 @@ template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, 
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch_boxes(int stage,
                                                                                                     int position) {
   if (lane != 0) return;
-  boxes::await_stores_read();  // results of the last chunk but one lay where these rows go
+  boxes::await_stores_read();  // results of the chunk before this one go out from where these rows come to
   const auto from = [&](const TileMap& map, std::uint32_t tile) {
     boxes::fetch(tile + warp * kBoxBytes, map, position + warp * 16, head, static_cast<int>(extent.batch),
                  barrier(stage));
@@ -145,6 +145,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
                                                                                                         int position) {
   if constexpr (kBoxes) {
     if (position < end) fetch_boxes(stage, position);
+    __syncwarp();
   } else if (position < end) {
     fetch(stage, position);
   } else {
@@ -154,10 +155,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::fetch_own(int position) {
-  if constexpr (kHasOwn)
+  if constexpr (kHasOwn) {
     fetch_tile(own_tile(), own_rows, kQueries ? w.q : w.k, slice * 64, row_length,
                kQueries ? 15U : present_keys(position), position);
-  commit_copies();
+    commit_copies();
+  }
 }
 
 // Features through ReLU, those of queries divided by their denominators.
@@ -343,7 +345,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   });
 }
 
-// As if the sum that store_state has just stored were loaded.
+// As if the sum that store_state has just stored were loaded; without that call before, the rests would be missing.
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::take_state(
     int part, const float (&sum)[2][9][4]) {

@@ -94,6 +94,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     if (lane == 0) {
       boxes::store(w.out_map, position + warp * 16, head, static_cast<int>(extent.batch), tile + warp * kBoxBytes);
     }
+    __syncwarp();
     return;
   }
   __syncwarp();

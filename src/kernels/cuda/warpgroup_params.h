@@ -25,7 +25,7 @@ struct Destination {
 };
 
 // A tensor [batch, time, heads, columns] as the memory's copy engine knows it (CUtensorMap).
-struct alignas(64) TileMap {
+struct alignas(128) TileMap {
   unsigned char bytes[128];
 };
 

@@ -100,7 +100,7 @@ enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kTwoSided }
 
 // How rows come: by copies of 16 bytes, those of absent keys as zeros where there is a mask, or by the memory's copy
 // engine (TileMap), a box of 16 rows for each warp, and results go the same way. Boxes spare addresses and what else
-// copies take, but know neither packed sequences nor reversed time. Sums are no faster with them.
+// copies take, but know neither packed sequences nor masks nor reversed time. Sums are no faster with them.
 enum class WarpgroupFetch : std::uint8_t { kCopies, kMaskedCopies, kBoxes };
 
 template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>

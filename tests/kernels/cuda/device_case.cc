@@ -21,7 +21,8 @@ class DeviceTensor {
  public:
   DeviceTensor(const AttentionCase& c, std::int64_t time, std::int64_t width)
       : dtype_(c.dtype), batch_(c.batch), time_(time), heads_(c.heads), width_(width) {
-    const std::int64_t gap = c.layout == Layout::kGapped ? 3 : 0;
+    // Gaps that leave rows aligned, as in slices of a wider tensor, and gaps that do not.
+    const std::int64_t gap = c.layout != Layout::kGapped ? 0 : (width % 16 == 0 ? 8 : 3);
     const std::int64_t row = width + gap;
     view_.time_stride = c.layout == Layout::kHeadMajor ? row : row * c.heads + gap;
     view_.head_stride = c.layout == Layout::kHeadMajor ? row * std::max<std::int64_t>(time, 1) : row;
