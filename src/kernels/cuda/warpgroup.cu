@@ -11,7 +11,7 @@ using LaunchPair = cudaError_t(WarpgroupPass first_pass, const WarpgroupParams& 
                                cudaStream_t stream);
 LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
 // Forward passes whose rows can come in boxes: describes these, or says that they cannot.
-bool describe_boxes(WarpgroupParams& params);
+bool describe_boxes(Mode mode, WarpgroupParams& params);
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream);
 cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream);
 
@@ -27,7 +27,7 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
                              cudaStream_t stream) {
   if (narrow && pass == WarpgroupPass::kForward && mode != Mode::kSum) {
     WarpgroupParams described = params;
-    if (describe_boxes(described)) return launch_narrow_boxes(mode, described, stream);
+    if (describe_boxes(mode, described)) return launch_narrow_boxes(mode, described, stream);
   }
   const bool masked = params.sweep.key_mask != nullptr;
   Launch* const launch = narrow ? (masked ? launch_narrow_warpgroup_masked : launch_narrow_warpgroup)
@@ -39,7 +39,7 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
                                   cudaStream_t stream) {
   if (first_pass == WarpgroupPass::kForward) {
     WarpgroupParams described = second;
-    if (describe_boxes(described)) return launch_narrow_pair_boxes(first, described, stream);
+    if (describe_boxes(Mode::kApply, described)) return launch_narrow_pair_boxes(first, described, stream);
   }
   const bool masked = first.sweep.key_mask != nullptr;
   return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);

@@ -45,16 +45,20 @@ bool describe(TileMap& map, const View& source, int length, const SweepParams& p
 
 }  // namespace
 
-bool describe_boxes(WarpgroupParams& params) {
+bool describe_boxes(Mode mode, WarpgroupParams& params) {
   const SweepParams& p = params.sweep;
   const auto positive = [](const auto& source) {
     return source.time_stride > 0 && source.head_stride > 0 && source.batch_stride > 0;
   };
-  return p.reversed == 0 && p.cu_seqlens_q == nullptr && p.key_mask == nullptr && p.pass == SweepPass::kOnly &&
-         p.q_length > 0 && p.k_length > 0 && positive(params.q) && positive(params.k) && positive(params.v) &&
-         positive(params.first) && encoder() != nullptr && describe(params.q_map, params.q, p.q_length, p) &&
-         describe(params.k_map, params.k, p.k_length, p) && describe(params.v_map, params.v, p.k_length, p) &&
-         describe(params.out_map, params.first, p.q_length, p);
+  const bool known = p.reversed == 0 && p.cu_seqlens_q == nullptr && p.key_mask == nullptr &&
+                     p.pass == SweepPass::kOnly && p.q_length > 0 && p.k_length > 0 && positive(params.q) &&
+                     positive(params.k) && positive(params.v) && positive(params.first) && encoder() != nullptr;
+  if (!known || !describe(params.q_map, params.q, p.q_length, p) ||
+      !describe(params.out_map, params.first, p.q_length, p)) {
+    return false;
+  }
+  return mode == Mode::kApply ||
+         (describe(params.k_map, params.k, p.k_length, p) && describe(params.v_map, params.v, p.k_length, p));
 }
 
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {

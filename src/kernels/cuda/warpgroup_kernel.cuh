@@ -266,4 +266,18 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
   return cudaErrorInvalidValue;
 }
 
+template <int kHalves, WarpgroupFetch kFetch>
+cudaError_t launch_warpgroup_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+  using enum WarpgroupPass;
+  switch (pass) {
+    case kForward: return launch_warpgroup_mode<kForward, kHalves, kFetch>(mode, params, stream);
+    case kQueries: return launch_warpgroup_mode<kQueries, kHalves, kFetch>(mode, params, stream);
+    case kKeys: return launch_warpgroup_mode<kKeys, kHalves, kFetch>(mode, params, stream);
+    case kValues:
+      if constexpr (kHalves == 2) return launch_warpgroup_mode<kValues, kHalves, kFetch>(mode, params, stream);
+      break;  // narrow: comes with the keys
+  }
+  return cudaErrorInvalidValue;
+}
+
 }  // namespace cosformer::kernels::cuda

@@ -5,16 +5,7 @@ namespace cosformer::kernels::cuda {
 
 cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
                                            cudaStream_t stream) {
-  switch (pass) {
-    case WarpgroupPass::kForward:
-      return launch_warpgroup_mode<WarpgroupPass::kForward, 1, WarpgroupFetch::kMaskedCopies>(mode, params, stream);
-    case WarpgroupPass::kQueries:
-      return launch_warpgroup_mode<WarpgroupPass::kQueries, 1, WarpgroupFetch::kMaskedCopies>(mode, params, stream);
-    case WarpgroupPass::kKeys:
-      return launch_warpgroup_mode<WarpgroupPass::kKeys, 1, WarpgroupFetch::kMaskedCopies>(mode, params, stream);
-    case WarpgroupPass::kValues: break;  // comes with the keys
-  }
-  return cudaErrorInvalidValue;
+  return launch_warpgroup_pass<1, WarpgroupFetch::kMaskedCopies>(pass, mode, params, stream);
 }
 
 cudaError_t launch_narrow_pair_masked(WarpgroupPass first_pass, const WarpgroupParams& first,
