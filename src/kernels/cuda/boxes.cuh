@@ -5,26 +5,11 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/barriers.cuh"
 #include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda::boxes {
 
-// A barrier on which one lane's expectation is waited for. Must be published before its first use.
-__device__ __forceinline__ void set_up(std::uint32_t barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-}
-__device__ __forceinline__ void expect(std::uint32_t barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-// Waits for the barrier's next completion: `round` 0 for the first one, then 1, then 0 again.
-__device__ __forceinline__ void wait(std::uint32_t barrier, unsigned round) {
-  asm volatile(
-      "{\n.reg .pred done;\nwaiting:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra waiting;\n}" ::"r"(barrier),
-      "r"(round)
-      : "memory");
-}
 // The box of `map` that begins at a token of a head.
 __device__ __forceinline__ void fetch(std::uint32_t shared, const TileMap& map, int token, int head, int batch,
                                       std::uint32_t barrier) {

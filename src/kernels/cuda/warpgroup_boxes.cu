@@ -62,7 +62,7 @@ bool describe_boxes(Mode mode, WarpgroupParams& params) {
 }
 
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  return launch_warpgroup_mode<WarpgroupPass::kForward, 1, WarpgroupFetch::kBoxes>(mode, params, stream);
+  return launch_warpgroup_mode<WarpgroupPass::kForward, WarpgroupFetch::kBoxes>(mode, params, stream);
 }
 
 cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream) {

@@ -3,57 +3,53 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/warpgroup_launch.cuh"
 #include "kernels/cuda/warpgroup_output.cuh"
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::compute(int stage,
-                                                                                                int position) {
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::compute(int stage, int position) {
   const std::uint32_t x = x_tile(stage);
   float error[2] = {1.0F, 1.0F}, scale[2] = {1.0F, 1.0F};
   A weights[4] = {};
   if constexpr (!kInter) {
     update(stage, position);
-  } else if constexpr (kFeatureRows) {
-    float out[kForward ? 9 : 8][4];
+  } else if constexpr (kForward) {
+    float out[9][4];
     value_rows_product(stage, x, weights, out);
     if constexpr (kUpdate) update(stage, position);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
-    finish_rows(stage, x, 0U, kForward ? w.first : w.second, position, scale, out);
+    await_late();
+    finish_rows(x, 0U, 0, position, scale, out);
   } else {
-    const std::uint32_t own = kBoth ? x + kTile : (kRowSums ? feature_tile(stage) : own_tile());
+    const std::uint32_t own = kKeys ? x + kTile : (kRowSums ? feature_tile(stage) : own_tile());
     {
       float out[8][4];
-      if constexpr (kQueries) query_errors(stage, position, error, scale);
-      if (kKeys && half != 0) error[0] = error[1] = 0.0F;
-      if constexpr (kDecayGradient && kHasOwn) {
-        wait_copies<1>();
-        __syncwarp();
+      if constexpr (kQueries) {
+        query_errors(denominators(stage), floats(kRowDots), position, !kRowSums, error, scale);
       }
+      if constexpr (kDecayGradient && kHasOwn) await_late();
       feature_rows_product(stage, x, own, position, error, scale, weights, out);
-      if constexpr (kUpdate && !kBoth && !kDecayGradient) update(stage, position);
-      wgmma::wait<kUpdate && !kBoth && !kRowSums ? 1 : 0>();
+      if constexpr (kUpdate && !kKeys && !kDecayGradient) update(stage, position);
+      wgmma::wait<kUpdate && !kKeys && !kRowSums ? 1 : 0>();
       wgmma::settle(out);
       if constexpr (kRowSums) {
         wgmma::settle(state[0]);
         wgmma::settle(state[1]);
         __syncthreads();  // results go where other warps' sums have been reading
       }
-      if constexpr (kHasOwn) {
-        wait_copies<1>();
-        __syncwarp();
-      }
-      finish_rows(stage, x, own, w.first, position, scale, out);
+      await_late();
+      finish_rows(x, own, 0, position, scale, out);
     }
-    if constexpr (kBoth) {
+    if constexpr (kKeys) {
       float out[8][4];
       value_rows_product(stage, x + kTile, weights, out);
       if constexpr (kUpdate) update(stage, position);
       wgmma::wait<kUpdate ? 1 : 0>();
       wgmma::settle(out);
-      finish_rows(stage, x + kTile, 0U, w.second, position, scale, out);
+      finish_rows(x + kTile, 0U, 1, position, scale, out);
     }
   }
   if constexpr (kUpdate) {
@@ -63,40 +59,36 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   }
 }
 
-template <WarpgroupPass kPass_, Mode kMode, int kHalves, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, kFetch>::run(
-    const float (*sum)[2][9][4]) {
-  locate();
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(const float (*sum)[2][9][4]) {
+  locate<false, kRowsAreQueries>();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
-  const int segment_begin = segment * p.segment_tokens;
-  int position = max(segment_begin, lead / kChunk * kChunk);
-  int end = min(segment_begin + p.segment_tokens, padded);
-  if (!reversed) end = min(end, (frame_length + kChunk - 1) / kChunk * kChunk);
-  const bool last_segment =
-      segment_begin < padded ? segment_begin + p.segment_tokens >= padded : segment == 0 && padded == 0;
+  const auto [begin, end, last_segment] = span();
+  int position = begin;
 
+  keep_angles(shared + kAngles);
+  if constexpr (kDecayGradient) decay_sum() = 0.0;
   start_rows(position);
   if (position < end) {
     for (int i = 0; i < kStages - 1; ++i) fetch_if_before(end, i, position + i * kChunk);
-    fetch_own(position);
+    fetch_late(end, position);
   }
-  constexpr bool kByParts = kInter && (kHalves == 1 || !kIntra);  // takes half of the registers
-  if constexpr (!kByParts) load_state<0, 2>();
-  if constexpr (kIntra) build_distances();
+  if constexpr (!kInter) load_state(0), load_state(1);
+  if constexpr (kIntra) build_distances(floats(kDistances));
   clear_blocks();
-  if constexpr (kInter) {
+  if constexpr (kInter) {  // by parts, which takes half of the registers
     if (sum != nullptr) {
       take_state(0, *sum);
       take_state(1, *sum);
-    } else if constexpr (kByParts) {
-      load_state<0, 1>();
+    } else {
+      load_state(0);
     }
     publish_state(0);
-    if (kByParts && sum == nullptr) load_state<1, 2>();
+    if (sum == nullptr) load_state(1);
     publish_state(1);
   }
-  if constexpr (kRowSums) clear_state<0, 2>();
-  if constexpr (!kUpdate) {  // warps go their own ways from here on, but for the halves' exchanges
+  if constexpr (kRowSums) clear_block(state[0]), clear_block(state[1]);
+  if constexpr (!kUpdate) {  // warps go their own ways from here on
     wgmma::publish_shared();
     __syncthreads();
   }
@@ -104,38 +96,24 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
   unsigned round = 0;  // odd or even, of the stages' use
   bool first_chunk = true;
   for (; position < end; position += kChunk) {
-    if constexpr (kUpdate) {
-      const int chunk_first = max(lead - position, 0);
-      const int chunk_last = reversed ? kChunk : min(kChunk, frame_length - position);
-      if (chunk_first != first || chunk_last != last) {
-        first = chunk_first;
-        last = chunk_last;
-        set_powers(first, last);
-      }
-    }
-    set_turns(position, first_chunk);
+    if constexpr (kUpdate) follow_powers(position, first, last);
+    set_turns<kUpdate, kInter>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
     first_chunk = false;
     if constexpr (kBoxes) {
-      boxes::wait(barrier(stage), round);
+      barriers::wait(barrier(stage), round);
     } else {
-      wait_copies<kHasOwn ? 1 : kStages - 2>();
+      wait_copies<kHasLate ? 1 : kStages - 2>();
     }
     prepare(stage, position);
     if constexpr (kUpdate || kBoxes) wgmma::publish_shared();
-    if constexpr (kUpdate || kHalves == 2) {
+    if constexpr (kUpdate) {
       __syncthreads();
     } else if constexpr (kBoxes) {
       __syncwarp();
     }
     fetch_if_before(end, stage == 0 ? kStages - 1 : stage - 1, position + (kStages - 1) * kChunk);
     compute(stage, position);
-    if (kHasOwn) {
-      if (position + kChunk < end) {
-        fetch_own(position + kChunk);
-      } else {
-        commit_copies();
-      }
-    }
+    fetch_late(end, position + kChunk);
     if constexpr (kWaitsAtEnd) __syncthreads();
     if constexpr (kIntra) {
       publish_state(0);
@@ -152,11 +130,12 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kHalves, kExtra, k
     if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
   }
   if constexpr (kDecayGradient) {
+    double sum = decay_sum();
 #pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) decay_sum += __shfl_xor_sync(0xffffffffU, decay_sum, offset);
-    double* sums = reinterpret_cast<double*>(array(kRowTurns));
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+    double* sums = reinterpret_cast<double*>(row_turns());
     __syncthreads();
-    if (lane == 0) sums[warp] = decay_sum;
+    if (lane == 0) sums[warp] = sum;
     __syncthreads();
     if (threadIdx.x == 0 && p.decay_gradient != nullptr)
       p.decay_gradient[blockIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
@@ -187,18 +166,6 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
 #endif
 }
 
-template <class Kernel, class... Params>
-cudaError_t launch_blocks(Kernel kernel, int threads, int shared_bytes, cudaStream_t stream,
-                          const WarpgroupParams& first, const Params&... others) {
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-  if (status != cudaSuccess) return status;
-  const SweepParams& p = first.sweep;
-  const std::int64_t blocks = p.sequences * p.segments * p.heads * p.slices;
-  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
-  kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(first, others...);
-  return cudaGetLastError();
-}
-
 template <class Sweep>
 cudaError_t launch_warpgroup_kernel(const WarpgroupParams& params, cudaStream_t stream) {
   return launch_blocks(warpgroup_kernel<Sweep>, Sweep::kThreads, Sweep::kSharedBytes, stream, params);
@@ -214,8 +181,8 @@ cudaError_t launch_warpgroup_pair_kernel(const WarpgroupParams& first, const War
 template <WarpgroupPass kFirst, Mode kMode, WarpgroupPass kSecond, WarpgroupFetch kFetch,
           WarpgroupFetch kSecondFetch = kFetch>
 cudaError_t launch_pair_of(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream) {
-  return launch_warpgroup_pair_kernel<WarpgroupSweep<kFirst, kMode, 1, WarpgroupExtra::kNothing, kFetch>,
-                                      WarpgroupSweep<kSecond, Mode::kApply, 1, WarpgroupExtra::kNothing, kSecondFetch>>(
+  return launch_warpgroup_pair_kernel<WarpgroupSweep<kFirst, kMode, WarpgroupExtra::kNothing, kFetch>,
+                                      WarpgroupSweep<kSecond, Mode::kApply, WarpgroupExtra::kNothing, kSecondFetch>>(
       first, second, stream);
 }
 
@@ -228,20 +195,18 @@ cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& 
   return cudaErrorInvalidValue;
 }
 
-template <WarpgroupPass kPass, int kHalves, WarpgroupFetch kFetch>
+template <WarpgroupPass kPass, WarpgroupFetch kFetch>
 cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  constexpr bool kSums =
-      kPass == WarpgroupPass::kForward || kPass == (kHalves == 1 ? WarpgroupPass::kKeys : WarpgroupPass::kValues);
   const auto launch = [&]<Mode kMode, WarpgroupExtra kExtra>() {
-    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kHalves, kExtra, kFetch>>(params, stream);
+    return launch_warpgroup_kernel<WarpgroupSweep<kPass, kMode, kExtra, kFetch>>(params, stream);
   };
   const SweepParams& p = params.sweep;
   switch (mode) {
     case Mode::kRun:
-      if constexpr (kFetch != WarpgroupFetch::kBoxes && (kHalves == 1 || kPass == WarpgroupPass::kForward)) {
+      if constexpr (kFetch != WarpgroupFetch::kBoxes) {
         if (p.pass != SweepPass::kOnly) return launch.template operator()<Mode::kRun, WarpgroupExtra::kTwoSided>();
       }
-      if constexpr (kHalves == 1 && kPass != WarpgroupPass::kForward) {
+      if constexpr (kPass != WarpgroupPass::kForward) {
         if (p.decay_gradient != nullptr) {
           return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecayGradient>();
         }
@@ -249,16 +214,16 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
       if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) return cudaErrorInvalidValue;
       return launch.template operator()<Mode::kRun, WarpgroupExtra::kNothing>();
     case Mode::kApply:
-      if constexpr (kHalves == 2 || kPass != WarpgroupPass::kQueries) {  // narrow queries: with their sum, below
+      if constexpr (kPass != WarpgroupPass::kQueries) {  // those come with their sum, below
         return launch.template operator()<Mode::kApply, WarpgroupExtra::kNothing>();
       }
       break;
     case Mode::kSum:
-      if constexpr (kSums && kFetch != WarpgroupFetch::kBoxes)
+      if constexpr (kPass != WarpgroupPass::kQueries && kFetch != WarpgroupFetch::kBoxes)
         return launch.template operator()<Mode::kSum, WarpgroupExtra::kNothing>();
       break;
     case Mode::kApplyAndSum:
-      if constexpr (kHalves == 1 && kPass == WarpgroupPass::kQueries) {
+      if constexpr (kPass == WarpgroupPass::kQueries) {
         return launch.template operator()<Mode::kApplyAndSum, WarpgroupExtra::kNothing>();
       }
       break;
@@ -266,16 +231,14 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
   return cudaErrorInvalidValue;
 }
 
-template <int kHalves, WarpgroupFetch kFetch>
-cudaError_t launch_warpgroup_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+template <WarpgroupFetch kFetch>
+cudaError_t launch_narrow_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   using enum WarpgroupPass;
   switch (pass) {
-    case kForward: return launch_warpgroup_mode<kForward, kHalves, kFetch>(mode, params, stream);
-    case kQueries: return launch_warpgroup_mode<kQueries, kHalves, kFetch>(mode, params, stream);
-    case kKeys: return launch_warpgroup_mode<kKeys, kHalves, kFetch>(mode, params, stream);
-    case kValues:
-      if constexpr (kHalves == 2) return launch_warpgroup_mode<kValues, kHalves, kFetch>(mode, params, stream);
-      break;  // narrow: comes with the keys
+    case kForward: return launch_warpgroup_mode<kForward, kFetch>(mode, params, stream);
+    case kQueries: return launch_warpgroup_mode<kQueries, kFetch>(mode, params, stream);
+    case kKeys: return launch_warpgroup_mode<kKeys, kFetch>(mode, params, stream);
+    case kValues: break;  // comes with the keys
   }
   return cudaErrorInvalidValue;
 }

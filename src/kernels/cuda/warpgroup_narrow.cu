@@ -4,7 +4,7 @@
 namespace cosformer::kernels::cuda {
 
 cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  return launch_warpgroup_pass<1, WarpgroupFetch::kCopies>(pass, mode, params, stream);
+  return launch_narrow_pass<WarpgroupFetch::kCopies>(pass, mode, params, stream);
 }
 
 cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,

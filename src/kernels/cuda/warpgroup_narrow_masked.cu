@@ -5,7 +5,7 @@ namespace cosformer::kernels::cuda {
 
 cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
                                            cudaStream_t stream) {
-  return launch_warpgroup_pass<1, WarpgroupFetch::kMaskedCopies>(pass, mode, params, stream);
+  return launch_narrow_pass<WarpgroupFetch::kMaskedCopies>(pass, mode, params, stream);
 }
 
 cudaError_t launch_narrow_pair_masked(WarpgroupPass first_pass, const WarpgroupParams& first,

@@ -1,10 +1,10 @@
-// Heads of up to 128: two warpgroups.
-#include "kernels/cuda/warpgroup_kernel.cuh"
+// Heads of up to 128.
+#include "kernels/cuda/wide_kernel.cuh"
 
 namespace cosformer::kernels::cuda {
 
 cudaError_t launch_wide_warpgroups(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  return launch_warpgroup_pass<2, WarpgroupFetch::kCopies>(pass, mode, params, stream);
+  return launch_wide_pass<false>(pass, mode, params, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -1,0 +1,29 @@
+// Barriers in shared memory: some arrive, others wait for the round to be complete, nobody else is held up.
+#pragma once
+
+#include <cstdint>
+
+namespace cosformer::kernels::cuda::barriers {
+
+// For `arrivals` to a round. Must be published before its first use.
+__device__ __forceinline__ void set_up(std::uint32_t barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// An arrival, after which the round also waits for bytes from the memory's copy engine.
+__device__ __forceinline__ void arrive_and_expect(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Waits for the end of a round: `round` 0 for the first one, then 1, then 0 again.
+__device__ __forceinline__ void wait(std::uint32_t barrier, unsigned round) {
+  asm volatile(
+      "{\n.reg .pred done;\nwaiting:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra waiting;\n}" ::"r"(barrier),
+      "r"(round)
+      : "memory");
+}
+
+}  // namespace cosformer::kernels::cuda::barriers

@@ -1,0 +1,367 @@
+// Steps that the warpgroup kernels of narrow and of wide heads share: on tiles of 64 columns in shared memory, on the
+// accumulators of one product, and on the state, a block of 64 features by 64 values (and an extra one) at a time.
+#pragma once
+
+#include "kernels/cuda/warpgroup_place.cuh"
+
+namespace cosformer::kernels::cuda {
+
+// a + factor·b for eight numbers.
+__device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, float factor) {
+  const auto add = [&](std::uint32_t x, std::uint32_t y) {
+    return pack_bf16(low_of(x) + factor * low_of(y), high_of(x) + factor * high_of(y));
+  };
+  return {add(a.x, b.x), add(a.y, b.y), add(a.z, b.z), add(a.w, b.w)};
+}
+
+__device__ __forceinline__ float dot_of(const uint4& a, const uint4& b) {
+  const float first = low_of(a.x) * low_of(b.x) + high_of(a.x) * high_of(b.x);
+  const float second = low_of(a.y) * low_of(b.y) + high_of(a.y) * high_of(b.y);
+  return first + low_of(a.z) * low_of(b.z) + high_of(a.z) * high_of(b.z) +
+         (second + low_of(a.w) * low_of(b.w) + high_of(a.w) * high_of(b.w));
+}
+
+// x scaled by a number for each of the lane's two rows.
+__device__ __forceinline__ void scale_rows(WarpgroupEngine::A (&to)[4], const WarpgroupEngine::A (&x)[4], float first,
+                                           float second) {
+  const std::uint32_t a = twice_bf16(first), b = twice_bf16(second);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    to[k] = {{multiply_pair(x[k].r[0], a), multiply_pair(x[k].r[1], b), multiply_pair(x[k].r[2], a),
+              multiply_pair(x[k].r[3], b)}};
+  }
+}
+
+struct WarpgroupSteps : WarpgroupPlace {
+  using WarpgroupPlace::WarpgroupPlace;
+
+  // This warp's rows of a tile as operands.
+  __device__ __forceinline__ void load_rows(A (&x)[4], std::uint32_t tile, bool relu) {
+    const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
+    const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      E::load4(x[k].r, row + (swizzle ^ (k * 32)));
+      if (relu) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) x[k].r[i] = relu_pair(x[k].r[i]);
+      }
+    }
+  }
+
+  // The number beyond a row's values as an operand. Columns 0, 1: its head, 2, 3: its rest, against head and rest of
+  // the extra block.
+  __device__ __forceinline__ A extra_operand(float first, float second) const {
+    const std::uint32_t a = head_and_rest(first), b = head_and_rest(second);
+    const std::uint32_t pick = t == 0 ? 0x1010U : 0x3232U;
+    const bool has_columns = t < 2;
+    return A{{has_columns ? __byte_perm(a, 0U, pick) : 0U, has_columns ? __byte_perm(b, 0U, pick) : 0U, 0U, 0U}};
+  }
+  // The same where that number is 1.
+  __device__ __forceinline__ A ones_operand() const {
+    const std::uint32_t ones = t == 0 ? 0x3f803f80U : 0U;
+    return A{{ones, ones, 0U, 0U}};
+  }
+
+  // Scores times the table of distances, as operands of the product with the columns.
+  __device__ __forceinline__ void weigh(const float* table, float (&scores)[8][4], A (&weights)[4]) {
+    const float* distances = table + (g % 2 == 0 ? 0 : kSecondDistances - 1) + kChunk - warp * 16 - g + 2 * t;
+    float2 weight = load_pair(distances - 8);
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      const float2 before = weight;
+      weight = load_pair(distances + n * 8);
+      weights[n / 2].r[n % 2 * 2] = pack_bf16(scores[n][0] * weight.x, scores[n][1] * weight.y);
+      weights[n / 2].r[n % 2 * 2 + 1] = pack_bf16(scores[n][2] * before.x, scores[n][3] * before.y);
+    }
+  }
+
+  // Features through ReLU, those of queries divided by their denominators.
+  template <bool kOfQueries>
+  __device__ __forceinline__ void prepare_features(std::uint32_t tile, const float* denominators) {
+    uint4 pieces[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pieces[i] = load_shared_16(piece_at(tile, i));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      uint4& x = pieces[i];
+      if constexpr (!kOfQueries) {
+        x = {relu_pair(x.x), relu_pair(x.y), relu_pair(x.z), relu_pair(x.w)};
+      } else {
+        const float s = p.normalised ? fmaxf(denominators[fetch_row + 4 * i], p.eps) : 1.0F;
+        const std::uint32_t inverse = twice_bf16(__fdividef(1.0F, s));
+        x = {multiply_pair_relu(x.x, inverse), multiply_pair_relu(x.y, inverse), multiply_pair_relu(x.z, inverse),
+             multiply_pair_relu(x.w, inverse)};
+      }
+      store_shared_16(piece_at(tile, i), x);
+    }
+  }
+
+  // Products of this thread's pieces of two tiles, added to dots.
+  __device__ __forceinline__ void add_dots(std::uint32_t tile, std::uint32_t other, float (&dots)[4]) {
+    uint4 now[4], before[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      now[i] = load_shared_16(piece_at(tile, i));
+      before[i] = load_shared_16(piece_at(other, i));
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) dots[i] += dot_of(now[i], before[i]);
+  }
+  // And summed over the pieces of a row, to an array of rows.
+  __device__ __forceinline__ void finish_dots(float (&dots)[4], float* rows) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float dot = dots[i];
+#pragma unroll
+      for (int offset = 4; offset > 0; offset /= 2) dot += __shfl_xor_sync(0xffffffffU, dot, offset);
+      asm volatile("" : "+f"(dot));                   // else the compiler picks dots[piece] from memory
+      if (piece == i) rows[fetch_row + 4 * i] = dot;  // a lane of its own for each of the four rows
+    }
+    __syncwarp();
+  }
+
+  // e = −dout·out and 1/s of a query; e is 0 where the denominator was clamped.
+  __device__ __forceinline__ float2 error_and_scale(float denominator, float dot) const {
+    return {denominator >= p.eps ? -dot : 0.0F, __fdividef(1.0F, fmaxf(denominator, p.eps))};
+  }
+  // Leaves e/s for the keys.
+  __device__ __forceinline__ void keep_error(int position, int row, float2 error_and_scale) {
+    const int token = token_at(position + row);
+    if (has(token, row_length)) p.row_scalar[row_scalar_at(token)] = error_and_scale.x * error_and_scale.y;
+  }
+  // Both for the lane's two rows.
+  __device__ __forceinline__ void query_errors(const float* denominators, const float* dots, int position, bool keeps,
+                                               float (&error)[2], float (&scale)[2]) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = warp * 16 + g + 8 * i;
+      float2 numbers = {0.0F, 1.0F};
+      if (p.normalised) {
+        numbers = error_and_scale(denominators[row], dots[row]);
+        if (keeps && t == 0) keep_error(position, row, numbers);
+      }
+      error[i] = numbers.x;
+      scale[i] = numbers.y;
+    }
+  }
+
+  // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
+  // divides by their size, so that the second can undo it: `factors` scale the first one's results.
+  template <bool kTwoSided>
+  __device__ __forceinline__ void forward_scale(int position, const float (&sums)[2], float* factors,
+                                                float (&scale)[2]) {
+    float first[2] = {};
+    if (kTwoSided && p.pass == SweepPass::kSecondOfTwo && p.normalised) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int token = token_at(position + warp * 16 + g + 8 * i);
+        if (has(token, row_length)) first[i] = p.row_scalar[row_scalar_at(token)];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = warp * 16 + g + 8 * i;
+      const int token = token_at(position + row);
+      const bool writes = t == 0 && slice == 0 && has(token, row_length);
+      float sum = sums[i], before = 1.0F;
+      scale[i] = 1.0F;
+      if (p.normalised) {
+        if (kTwoSided && p.pass == SweepPass::kFirstOfTwo) {
+          if (writes) p.row_scalar[row_scalar_at(token)] = sum;
+          sum = fabsf(sum);
+        } else {
+          if (kTwoSided && p.pass == SweepPass::kSecondOfTwo) {
+            before = fmaxf(fabsf(first[i]), p.eps);
+            sum += first[i];
+          }
+          if (writes) p.denominator[denominator_at(token)] = sum;
+        }
+        scale[i] = __fdividef(1.0F, fmaxf(sum, p.eps));
+      }
+      if (kTwoSided && p.pass == SweepPass::kSecondOfTwo && t == 0) factors[row] = before * scale[i];
+    }
+  }
+
+  // Results of this warp's rows into its rows of `tile`, so that whole sectors can leave.
+  template <bool kScaled, int kTiles>
+  __device__ __forceinline__ void stage_rows(std::uint32_t tile, const float (&scale)[2], float (&out)[kTiles][4]) {
+    if constexpr (kScaled) {
+#pragma unroll
+      for (int n = 0; n < 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[n][i] *= scale[i / 2];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, out[n], out[n + 1]);
+  }
+
+  // Where this thread's rows of the result go.
+  struct Target {
+    Io* row;
+    std::int64_t stride;
+    int token, sign;
+    bool inside;
+  };
+  __device__ __forceinline__ Target target_of(const Destination& to, int begin, int position) const {
+    const int token = token_at(position + fetch_row), sign = reversed ? -4 : 4, column = slice * 64 + piece * 8;
+    Io* const row = static_cast<Io*>(to.data) + batch * to.batch_stride + head * to.head_stride +
+                    (begin + token) * static_cast<std::int64_t>(to.time_stride) + column;
+    return {row, static_cast<std::int64_t>(to.time_stride) * sign, token, sign, column < to.columns};
+  }
+
+  // What the first of two sides has left there, for the second to add.
+  __device__ __forceinline__ void fetch_earlier(std::uint32_t tile, const Target& from) {
+    if (p.pass != SweepPass::kSecondOfTwo) return;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const bool present = from.inside && has(from.token + i * from.sign, row_length);
+      copy_async<16>(piece_at(tile, i), from.row + i * from.stride, present);
+    }
+  }
+
+  // From the tile to memory; `own`: only where it is positive. The second of two sides adds what lies in the tile
+  // `earlier`, scaled by `factors`.
+  template <int kTiles, bool kForward, bool kRowsAreQueries, bool kTwoSided>
+  __device__ __forceinline__ void write_rows(std::uint32_t tile, std::uint32_t own, std::uint32_t earlier,
+                                             const Target& to, const float* factors, const float (&scale)[2],
+                                             float (&out)[kTiles][4]) {
+    const bool second = kTwoSided && p.pass == SweepPass::kSecondOfTwo;
+    stage_rows<kRowsAreQueries>(tile, scale, out);
+    __syncwarp();
+    uint4 pieces[4], owns[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pieces[i] = load_shared_16(piece_at(tile, i));
+    if (own != 0) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) owns[i] = load_shared_16(piece_at(own, i));
+    }
+    Io* row = to.row;
+    int token = to.token;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      uint4& x = pieces[i];
+      if (own != 0) {
+        const uint4& y = owns[i];
+        x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
+      }
+      if (second) {
+        x = add_scaled(x, load_shared_16(piece_at(earlier, i)), kForward ? factors[fetch_row + 4 * i] : 1.0F);
+      }
+      if (to.inside && has(token, row_length)) store_global_16(row, x);
+      row += to.stride;
+      token += to.sign;
+    }
+    __syncwarp();
+  }
+
+  // Blocks of the state, from (feature, value) on. Tile 8 is the extra column: its head and rest were summed apart.
+  template <int kTiles, class Visit>
+  __device__ __forceinline__ void for_each_in_block(float (&block)[kTiles][4], int feature, int value, Visit visit) {
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        visit(feature + warp * 16 + g + i / 2 * 8, n < 8 ? value + n * 8 + 2 * t + i % 2 : -1, i % 2, block[n][i]);
+      }
+  }
+  template <int kTiles>
+  __device__ __forceinline__ void clear_block(float (&block)[kTiles][4]) {
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) block[n][i] = 0.0F;
+  }
+  template <int kTiles>
+  __device__ __forceinline__ void load_block(float (&block)[kTiles][4], const float* from, int part, int feature,
+                                             int value) {
+    clear_block(block);
+    if (from == nullptr) return;
+    for_each_in_block(block, feature, value, [&](int f, int u, int odd, float& x) {
+      if (f >= p.dim) return;
+      if (u >= 0) {
+        if (u < p.value_dim) x = from[(part * p.dim + f) * p.value_dim + u];
+      } else if (t < 2 && odd == 0) {  // columns 0 and 2 of the extra block
+        x = from[2 * p.dim * p.value_dim + part * p.dim + f];
+      }
+    });
+  }
+  __device__ __forceinline__ void add_rests(float (&block)[9][4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) block[8][i] += block[8][i + 1];
+  }
+  template <int kTiles>
+  __device__ __forceinline__ void store_block(float (&block)[kTiles][4], float* to, int part, int feature, int value,
+                                              bool with_extra = true) {
+    for_each_in_block(block, feature, value, [&](int f, int u, int odd, float& x) {
+      if (f >= p.dim) return;
+      if (u >= 0) {
+        if (u < p.value_dim) to[(part * p.dim + f) * p.value_dim + u] = x;
+      } else if (with_extra && t == 0 && odd == 0) {
+        to[2 * p.dim * p.value_dim + part * p.dim + f] = x;
+      }
+    });
+  }
+  template <int kTiles>
+  __device__ __forceinline__ void scale_block(float (&block)[kTiles][4], float factor) {
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) block[n][i] *= factor;
+  }
+  // Puts a block where the matrix unit can read it as an operand, the extra column from piece `piece_of_extra` of the
+  // rows of its tile on.
+  template <int kTiles>
+  __device__ __forceinline__ void publish_block(float (&block)[kTiles][4], std::uint32_t tile, std::uint32_t extra,
+                                                int piece_of_extra) {
+#pragma unroll
+    for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, block[n], block[n + 1]);
+    if constexpr (kTiles == 9) {
+      const std::uint32_t row = warp * 16 + (lane & 15);
+      asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(extra + row * 128 +
+                                                                                   ((piece_of_extra ^ (row & 7)) * 16)),
+                   "r"(head_and_rest(block[8][0] + block[8][1])), "r"(head_and_rest(block[8][2] + block[8][3]))
+                   : "memory");
+    }
+  }
+
+  // The number beyond the values of a row of the columns, two bfloat16 numbers (head and rest) and once more, so that
+  // the other operand can bring head and rest too.
+  __device__ __forceinline__ void set_extra(unsigned char* block, int piece_of_extra, int row, float x) {
+    const std::uint32_t pair = head_and_rest(x);
+    *reinterpret_cast<uint2*>(block + row * 128 + ((piece_of_extra ^ row % 8) * 16)) = {pair, pair};
+  }
+
+  // The same where it is 1, whose rest is none.
+  __device__ __forceinline__ void set_one(unsigned char* block, int piece_of_extra, int row) {
+    constexpr std::uint32_t kOne = 0x3f80U;
+    *reinterpret_cast<uint2*>(block + row * 128 + ((piece_of_extra ^ row % 8) * 16)) = {kOne, kOne};
+  }
+
+  // The features of a tile as the operand of the state's sum: transposed, times the columns' cosines and sines.
+  __device__ __forceinline__ void weighed_features(A (&parts)[2][4], std::uint32_t tile, const Io* weights) {
+    // Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
+    const std::uint32_t words_at = shared_address(weights) + t * 32;
+    const std::uint32_t row = tile + ((lane & 7) + (lane >> 4) * 8) * 128;
+    const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
+#pragma unroll
+    for (int k = 0; k < 4; k += 2) {
+      A raw[2];
+      E::load4_transposed(raw[0].r, row + swizzle + k * 2048);
+      E::load4_transposed(raw[1].r, row + swizzle + (k + 1) * 2048);
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        const uint4 words = load_shared_16(words_at + part * 128 + k * 8);
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const std::uint32_t low = j == 0 ? words.x : words.z, high = j == 0 ? words.y : words.w;
+          parts[part][k + j] = {{multiply_pair(raw[j].r[0], low), multiply_pair(raw[j].r[1], low),
+                                 multiply_pair(raw[j].r[2], high), multiply_pair(raw[j].r[3], high)}};
+        }
+      }
+    }
+  }
+};
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,134 @@
+// Heads of 65 to 128: a block owns 64 columns of the result (a slice) and has warpgroups with an occupation each.
+//
+// The one that prepares (wide_producer.cuh) fetches chunks, applies the feature map and makes what is beside the tiles:
+// turns, extra columns, the rows' e. The rows' warpgroup (wide_rows.cuh) multiplies rows with the state and the chunk
+// and writes results. The columns' (wide_columns.cuh) keeps the state in its accumulators, adds a chunk to it, and
+// publishes it for the chunk after that. None waits for another within a chunk: while rows of chunk c are at work, the
+// state before chunk c + 1 is made, and chunk c + 2 prepared.
+//
+// What is contracted has two tiles of 64: features where rows are features, values where rows are values. The state of
+// a slice has for each part, cosine and sine, two blocks accordingly.
+#pragma once
+
+#include "kernels/cuda/barriers.cuh"
+#include "kernels/cuda/warpgroup_steps.cuh"
+
+namespace cosformer::kernels::cuda {
+
+template <WarpgroupPass kPass_, Mode kMode, bool kTwoSided_, bool kMasked_>
+struct WideLayout {
+  static constexpr bool kForward = kPass_ == WarpgroupPass::kForward, kQueries = kPass_ == WarpgroupPass::kQueries,
+                        kKeys = kPass_ == WarpgroupPass::kKeys, kValues = kPass_ == WarpgroupPass::kValues;
+  static constexpr bool kTwoSided = kTwoSided_, kMasked = kMasked_;
+  static constexpr bool kFeatureRows = kForward || kValues;  // rows of features give values, else the reverse
+  static constexpr bool kRowsAreQueries = kForward || kQueries;
+  static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
+  static constexpr bool kExtraColumn = !kValues || !kInter;  // the values' gradient has no use for it
+  static constexpr bool kHasOwn = kInter && !kFeatureRows, kHasPrior = kInter && kQueries;
+  // Registers go where the accumulators are.
+  static constexpr int kThreads = 128 * (1 + (kInter ? 1 : 0) + (kUpdate ? 1 : 0));
+  static constexpr int kMinBlocks = kIntra ? 1 : 2;
+  static constexpr int kProducerRegisters = kInter ? 64 : 56;
+  static constexpr int kRowRegisters = kIntra ? (kFeatureRows ? 200 : 224) : 192;
+  static constexpr int kColumnRegisters = kIntra ? (kFeatureRows ? 240 : 216) : (kInter ? 192 : 200);
+  static constexpr int kStages = kIntra ? (kFeatureRows && !kTwoSided ? 3 : 2) : (kInter ? 2 : 4);
+  static constexpr int kStateCopies = kInter ? (kIntra ? 2 : 1) : 0;
+  // Accumulators of the first and second block of a part, in tiles of eight columns.
+  static constexpr int kFirstTiles = kFeatureRows && kExtraColumn ? 9 : 8, kSecondTiles = kExtraColumn ? 9 : 8;
+
+  // Shared memory: tiles, arrays, barriers. A stage has the rows' two tiles and their own (or of two sides, what the
+  // first one left), the two contracted tiles of the columns and the slice's.
+  static constexpr int kTile = WarpgroupPlace::kTile, kChunk = WarpgroupPlace::kChunk;
+  static constexpr int kRowTiles = kInter ? (kHasOwn || kTwoSided ? 3 : 2) : 0;
+  static constexpr int kStageBytes = (kRowTiles + (kUpdate ? 3 : 0)) * kTile;
+  static constexpr int kPrior = kStages * kStageBytes;
+  static constexpr int kStates = kPrior + (kHasPrior ? 2 * kTile : 0);
+  static constexpr int kStateExtras = kStates + kStateCopies * 4 * kTile;  // beside each other in one tile's rows
+  static constexpr int kBlocks = kStateExtras + (kInter ? kTile : 0);      // the columns' extra blocks, likewise
+  static constexpr int kWeights = kBlocks + (kUpdate ? kTile : 0);         // of the columns, for each stage
+  static constexpr int kRowTurns = kWeights + (kUpdate ? kStages * 256 : 0);
+  static constexpr int kRowErrors = kRowTurns + (kInter ? kStages * kChunk * 8 : 0);  // e and 1/s
+  static constexpr int kDistances = kRowErrors + (kHasPrior ? kStages * kChunk * 8 : 0);
+  static constexpr int kDenominators = kDistances + (kIntra ? WarpgroupPlace::kDistanceBytes : 0);
+  static constexpr int kNumberSets = kHasPrior || (!kRowsAreQueries && kUpdate) ? kStages : 0;
+  static constexpr int kErrors = kDenominators + kNumberSets * kChunk * 4;
+  static constexpr int kRowDots = kErrors + (kRowsAreQueries ? 0 : kNumberSets * kChunk * 4);
+  static constexpr int kRowFactors = kRowDots + (kHasPrior ? kChunk * 4 : 0);
+  static constexpr int kAngles = kRowFactors + (kTwoSided ? kChunk * 4 : 0);
+  static constexpr int kBarriers = kAngles + WarpgroupPlace::kAngleBytes;
+  static constexpr int kSharedBytes = kBarriers + (2 * kStages + 4) * 8;
+  static_assert(!kHasOwn || !kTwoSided);
+  static_assert(kDistances % 16 == 0 && kDenominators % 16 == 0 && kAngles % 16 == 0 &&
+                kMinBlocks * (kSharedBytes + 1024) <= 233472);
+
+  // From the beginning of shared memory on.
+  static constexpr __device__ int row_tile(int stage, int block) { return stage * kStageBytes + block * kTile; }
+  static constexpr __device__ int own_tile(int stage) { return row_tile(stage, 2); }
+  static constexpr __device__ int earlier_tile(int stage) { return row_tile(stage, 2); }
+  static constexpr __device__ int contracted(int stage, int block) { return row_tile(stage, kRowTiles + block); }
+  static constexpr __device__ int sliced(int stage) { return contracted(stage, 2); }
+  static constexpr __device__ int state_tile(int copy, int part, int block) {
+    return kStates + ((copy * 2 + part) * 2 + block) * kTile;
+  }
+  // Pieces of 16 bytes: values are wanted 8 columns at a time, but 16 where they are contracted.
+  static constexpr __device__ int state_piece(int copy, int part, int block) {
+    return (copy * 2 + part) * 2 + (kFeatureRows ? block : 0);
+  }
+  static constexpr __device__ int block_piece(int stage) { return kRowsAreQueries ? 0 : 2 * stage; }
+
+  // Barriers. A chunk is full when it has been prepared, and free when nobody reads it any more; a copy of the state is
+  // published by the columns and returned by the rows. One lane of each warp arrives.
+  static constexpr __device__ int full(int stage) { return kBarriers + stage * 8; }
+  static constexpr __device__ int free(int stage) { return kBarriers + (kStages + stage) * 8; }
+  static constexpr __device__ int published(int copy) { return kBarriers + (2 * kStages + copy) * 8; }
+  static constexpr __device__ int returned(int copy) { return kBarriers + (2 * kStages + 2 + copy) * 8; }
+
+  // A block of the state within the whole.
+  static constexpr __device__ int feature_of(int slice, int block) { return (kFeatureRows ? block : slice) * 64; }
+  static constexpr __device__ int value_of(int slice, int block) { return (kFeatureRows ? slice : block) * 64; }
+};
+
+// What the occupations share.
+struct WideWarpgroup : WarpgroupSteps {
+  using WarpgroupSteps::WarpgroupSteps;
+
+  // Arrays of a number, or two, for each row of a chunk.
+  __device__ __forceinline__ float* floats(int offset, int stage = 0) const {
+    return reinterpret_cast<float*>(shared + offset) + stage * kChunk;
+  }
+  __device__ __forceinline__ float2* pairs(int offset, int stage) const {
+    return reinterpret_cast<float2*>(shared + offset) + stage * kChunk;
+  }
+  // This warp has done its part: what its lanes wrote can be read, by the matrix unit too where it was published.
+  __device__ __forceinline__ void arrive(int barrier) {
+    __syncwarp();
+    if (lane == 0) barriers::arrive(base + barrier);
+  }
+  __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
+  // Of this warpgroup alone.
+  __device__ __forceinline__ void meet() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
+  __device__ __forceinline__ void clear_tile(int tile) {
+    for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
+    meet();
+  }
+  // Sums that nothing starts after.
+  template <bool kSums>
+  __device__ __forceinline__ bool idle() const {
+    return kSums && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments;
+  }
+};
+
+// A stage, and how often all stages have been gone through.
+template <int kStages>
+struct WideTurn {
+  int stage = 0;
+  unsigned round = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      ++round;
+    }
+  }
+};
+
+}  // namespace cosformer::kernels::cuda
