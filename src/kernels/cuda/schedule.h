@@ -82,7 +82,7 @@ inline Plan make_plan(const Problem& p) {
   const std::int64_t blocks = heads * std::min(value_slices(p.dim, p.value_dim), value_slices(p.value_dim, p.dim));
   if (plan.scans) {
     plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
-    const bool fits_finer = 2 * (plan.state_cut.count - 1) * blocks <= kWantedLightBlocks;  // in one round
+    const bool fits_finer = 2 * (plan.state_cut.count - 1) * blocks <= kWantedBlocks;  // in one round
     if (plan.state_cut.count > 1 && fits_finer && plan.state_cut.tokens % (2 * kFrameBlock) == 0) {
       plan.sums_per_segment = 2;
     }

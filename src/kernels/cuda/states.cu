@@ -59,34 +59,30 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
   const int padded = (length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
   const int begin = p.reversed ? padded - length : 0, end = begin + length;
 
-  float c = 0.0F, s = 0.0F;
+  const bool sine = blockIdx.z == 1;  // a thread has one of the two parts
+  float sum = 0.0F;
   if (params.kv != nullptr) {
     const float factor = params.gradient ? decay_of(log_decay, -1.0F) : 1.0F;
     const Carried from = carried_pair(p, params.kv, params.z, head_index, element);
-    c = factor * *from.cosine;
-    s = factor * *from.sine;
+    sum = factor * (sine ? *from.sine : *from.cosine);
   }
   const Pair at = pair_of(p, element);
-  float* slot = p.states + head_index * p.slots * 2 * pairs;
+  float* slot = p.states + head_index * p.slots * 2 * pairs + (sine ? at.sine : at.cosine);
   int tokens = -1;
   float decay = 1.0F;
   constexpr int kBatch = 16;  // loads in flight
   for (int base = 0; base < p.segments; base += kBatch) {
-    float sum_c[kBatch], sum_s[kBatch];
+    float own[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const bool sums = base + i + p.slot_step < p.segments || (params.total && base + i < p.segments);
-      sum_c[i] = sums ? slot[i * 2 * pairs + at.cosine] : 0.0F;
-      sum_s[i] = sums ? slot[i * 2 * pairs + at.sine] : 0.0F;
+      own[i] = sums ? slot[i * 2 * pairs] : 0.0F;
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const int segment = base + i;
       if (segment >= p.segments) break;
-      if (!params.total) {
-        slot[at.cosine] = c;
-        slot[at.sine] = s;
-      }
+      if (!params.total) *slot = sum;
       slot += 2 * pairs;
       const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
       const int now = max(last - first, 0);
@@ -94,14 +90,10 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
         tokens = now;
         decay = decay_of(log_decay, tokens);
       }
-      c = decay * c + sum_c[i];
-      s = decay * s + sum_s[i];
+      sum = decay * sum + own[i];
     }
   }
-  if (params.total) {
-    slot[at.cosine] = c;
-    slot[at.sine] = s;
-  }
+  if (params.total) *slot = sum;
 }
 
 __global__ void __launch_bounds__(kThreads) state_export_kernel(const __grid_constant__ StateKernelParams params) {
@@ -198,7 +190,9 @@ dim3 pair_grid(const SweepParams& p) {
 }  // namespace
 
 cudaError_t launch_state_scan(const StateParams& params, cudaStream_t stream) {
-  state_scan_kernel<<<pair_grid(*params.sweep), kThreads, 0, stream>>>(kernel_params(params));
+  dim3 grid = pair_grid(*params.sweep);
+  grid.z = 2;
+  state_scan_kernel<<<grid, kThreads, 0, stream>>>(kernel_params(params));
   return cudaGetLastError();
 }
 

@@ -28,9 +28,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::c
     {
       float out[8][4];
       if constexpr (kQueries) {
-        query_errors(denominators(stage), floats(kRowDots), position, !kRowSums, error, scale);
+        query_errors(denominators(stage), floats(kRowDots), position, !kRowSums && !has_errors(), error, scale);
       }
-      if constexpr (kDecayGradient && kHasOwn) await_late();
       feature_rows_product(stage, x, own, position, error, scale, weights, out);
       if constexpr (kUpdate && !kKeys && !kDecayGradient) update(stage, position);
       wgmma::wait<kUpdate && !kKeys && !kRowSums ? 1 : 0>();
@@ -63,16 +62,19 @@ template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetc
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(const float (*sum)[2][9][4]) {
   locate<false, kRowsAreQueries>();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
-  const auto [begin, end, last_segment] = span();
-  int position = begin;
+  const Span chunks = span();
+  const int end = chunks.end;
+  const auto chunk = [&](int at) { return chunks.template chunk<kLastFirst>(at); };
+  int at = chunks.begin;
 
-  keep_angles(shared + kAngles);
   if constexpr (kDecayGradient) decay_sum() = 0.0;
-  start_rows(position);
-  if (position < end) {
-    for (int i = 0; i < kStages - 1; ++i) fetch_if_before(end, i, position + i * kChunk);
-    fetch_late(end, position);
+  start_rows(chunk(at));
+  if (at < end) {
+    for (int i = 0; i < kStages - 1; ++i) fetch_if(at + i * kChunk < end, i, chunk(at + i * kChunk));
+    fetch_late(end, at);
   }
+  take_angles();
+  keep_angles<kLastFirst>(shared + kAngles);
   if constexpr (!kInter) load_state(0), load_state(1);
   if constexpr (kIntra) build_distances(floats(kDistances));
   clear_blocks();
@@ -95,9 +97,10 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
   int first = -1, last = -1, stage = 0;
   unsigned round = 0;  // odd or even, of the stages' use
   bool first_chunk = true;
-  for (; position < end; position += kChunk) {
+  for (; at < end; at += kChunk) {
+    const int position = chunk(at), next = at + (kStages - 1) * kChunk;
     if constexpr (kUpdate) follow_powers(position, first, last);
-    set_turns<kUpdate, kInter>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
+    set_turns<kUpdate, kInter, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
     first_chunk = false;
     if constexpr (kBoxes) {
       barriers::wait(barrier(stage), round);
@@ -111,9 +114,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     } else if constexpr (kBoxes) {
       __syncwarp();
     }
-    fetch_if_before(end, stage == 0 ? kStages - 1 : stage - 1, position + (kStages - 1) * kChunk);
+    fetch_if(next < end, stage == 0 ? kStages - 1 : stage - 1, chunk(next));
     compute(stage, position);
-    fetch_late(end, position + kChunk);
+    fetch_late(end, at + kChunk);
     if constexpr (kWaitsAtEnd) __syncthreads();
     if constexpr (kIntra) {
       publish_state(0);
@@ -127,7 +130,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
   if constexpr (kBoxes) boxes::await_stores();
   if constexpr (kUpdate) {  // where no state runs, registers should not be kept for it
     if (p.store == StoreState::kOfSegment) store_state(segment);
-    if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+    if (p.store == StoreState::kFinal && chunks.last) store_state(p.total_slot);
   }
   if constexpr (kDecayGradient) {
     double sum = decay_sum();
@@ -203,15 +206,12 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
   const SweepParams& p = params.sweep;
   switch (mode) {
     case Mode::kRun:
-      if constexpr (kFetch != WarpgroupFetch::kBoxes) {
-        if (p.pass != SweepPass::kOnly) return launch.template operator()<Mode::kRun, WarpgroupExtra::kTwoSided>();
-      }
-      if constexpr (kPass != WarpgroupPass::kForward) {
-        if (p.decay_gradient != nullptr) {
-          return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecayGradient>();
+      if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) {
+        if constexpr (kFetch != WarpgroupFetch::kBoxes) {
+          return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecay>();
         }
+        return cudaErrorInvalidValue;
       }
-      if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) return cudaErrorInvalidValue;
       return launch.template operator()<Mode::kRun, WarpgroupExtra::kNothing>();
     case Mode::kApply:
       if constexpr (kPass != WarpgroupPass::kQueries) {  // those come with their sum, below

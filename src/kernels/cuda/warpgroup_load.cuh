@@ -17,17 +17,17 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
     return;
   }
   if constexpr (kInter) {
-    x_rows = kForward ? rows_of(w.q, q_begin, position, 0)
-                      : (kQueries ? rows_of(w.dout, q_begin, position, 0) : rows_of(w.v, k_begin, position, 0));
-    if constexpr (kKeys) x2_rows = rows_of(w.k, k_begin, position, 0);
+    rows_from(0) = kForward ? rows_of(w.q, q_begin, position, 0)
+                            : (kQueries ? rows_of(w.dout, q_begin, position, 0) : rows_of(w.v, k_begin, position, 0));
+    if constexpr (kKeys) rows_from(1) = rows_of(w.k, k_begin, position, 0);
     if constexpr (kHasOwn) own_rows = rows_of(w.q, q_begin, position, 0);
     if constexpr (kHasPrior) prior_rows = rows_of(w.out, q_begin, position, 0);
   }
   if constexpr (kRowSums) {
-    feature_rows = rows_of(w.q, q_begin, position, 0);
+    rows_from(2) = rows_of(w.q, q_begin, position, 0);
   } else if constexpr (kUpdate) {
-    feature_rows = kRowsAreQueries ? rows_of(w.k, k_begin, position, 0) : rows_of(w.q, q_begin, position, 0);
-    value_rows = kRowsAreQueries ? rows_of(w.v, k_begin, position, 0) : rows_of(w.dout, q_begin, position, 0);
+    rows_from(2) = kRowsAreQueries ? rows_of(w.k, k_begin, position, 0) : rows_of(w.q, q_begin, position, 0);
+    rows_from(3) = kRowsAreQueries ? rows_of(w.v, k_begin, position, 0) : rows_of(w.dout, q_begin, position, 0);
   }
 }
 
@@ -36,25 +36,29 @@ template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetc
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::fetch(int stage, int position) {
   const unsigned keys = present_keys<kMasked>(position);
   const unsigned rows = kRowsAreQueries ? 15U : keys, columns = kRowsAreQueries ? keys : 15U;
-  const auto copy = [&](std::uint32_t tile, const Io*& from, const TileSource& source, int length, unsigned seen) {
-    fetch_tile<kMasked>(tile, from, source, 0, length, seen, position);
+  const auto copy = [&](std::uint32_t tile, int number, const TileSource& source, int length, unsigned seen) {
+    const Io* from = rows_from(number);
+    fetch_tile<kMasked, kLastFirst>(tile, from, source, 0, length, seen, position);
+    rows_from(number) = from;
   };
   if constexpr (kInter) {
-    copy(x_tile(stage), x_rows, kForward ? w.q : (kQueries ? w.dout : w.v), row_length, rows);
-    if constexpr (kKeys) copy(x_tile(stage) + kTile, x2_rows, w.k, row_length, rows);
+    copy(x_tile(stage), 0, kForward ? w.q : (kQueries ? w.dout : w.v), row_length, rows);
+    if constexpr (kKeys) copy(x_tile(stage) + kTile, 1, w.k, row_length, rows);
     if constexpr (kHasPrior) {
-      if (p.normalised) copy(prior_tile(), prior_rows, w.out, row_length, rows);
+      if (p.normalised && !has_errors()) {
+        fetch_tile<false>(prior_tile(), prior_rows, w.out, 0, row_length, rows, position);
+      }
     }
   }
   if constexpr (kRowSums) {
-    copy(feature_tile(stage), feature_rows, w.q, row_length, rows);
+    copy(feature_tile(stage), 2, w.q, row_length, rows);
   } else if constexpr (kUpdate) {
-    copy(feature_tile(stage), feature_rows, kRowsAreQueries ? w.k : w.q, column_length, columns);
-    copy(value_tile(stage), value_rows, kRowsAreQueries ? w.v : w.dout, column_length, columns);
+    copy(feature_tile(stage), 2, kRowsAreQueries ? w.k : w.q, column_length, columns);
+    copy(value_tile(stage), 3, kRowsAreQueries ? w.v : w.dout, column_length, columns);
   }
   if constexpr (kHasPrior || (kKeys && kUpdate)) {
     if (p.normalised) {
-      fetch_row_numbers<kKeys>(denominators(stage), floats(kRawErrors) + stage * kChunk, position);
+      fetch_row_numbers<kKeys || kTwoSided>(denominators(stage), floats(kRawErrors) + stage * kChunk, position);
     }
   }
   commit_copies();
@@ -78,12 +82,12 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
 
 // A group of copies in any case: waiting counts groups.
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::fetch_if_before(int end, int stage,
-                                                                                               int position) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::fetch_if(bool wanted, int stage,
+                                                                                        int position) {
   if constexpr (kBoxes) {
-    if (position < end) fetch_boxes(stage, position);
+    if (wanted) fetch_boxes(stage, position);
     __syncwarp();
-  } else if (position < end) {
+  } else if (wanted) {
     fetch(stage, position);
   } else {
     commit_copies();
@@ -117,9 +121,16 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::p
   }
   if constexpr (kHasPrior) {
     if (!p.normalised) return;
-    float dots[4] = {};
-    add_dots(x_tile(stage), prior_tile(), dots);
-    finish_dots(dots, floats(kRowDots));
+    if (has_errors()) {
+      if (lane < 16) {
+        floats(kRowDots)[row] = -floats(kRawErrors)[stage * kChunk + row] * fmaxf(denominators(stage)[row], p.eps);
+      }
+      __syncwarp();
+    } else {
+      float dots[4] = {};
+      add_dots(x_tile(stage), prior_tile(), dots);
+      finish_dots(dots, floats(kRowDots));
+    }
     if constexpr (kRowSums) {
       if (lane < 16) {
         const bool clamped = denominators(stage)[row] < p.eps;
@@ -160,6 +171,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
     add_rests(state[part]);
+    if constexpr (kDecays == Decays::kGrow) scale_block(state[part], growth);
     store_block(state[part], to, part, 0, 0);
   }
 }

@@ -77,6 +77,9 @@ __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
+// How a state decays from chunk to chunk: by a factor, through growth, or in sums that begin with the last chunk.
+enum class Decays : std::uint8_t { kFactor, kGrow, kShrink };
+
 struct WarpgroupPlace {
   using E = WarpgroupEngine;
   using A = E::A;
@@ -97,7 +100,8 @@ struct WarpgroupPlace {
   int row_length, column_length, frame_length, padded, lead;
   bool reversed;
   double theta, first_position;
-  float chunk_decay = 1.0F, power = 1.0F;
+  // growth: see grow.
+  float chunk_decay = 1.0F, power = 1.0F, growth = 1.0F, state_factor = 1.0F;
   Turn turn;
   // What this thread fetches: piece `piece` of rows fetch_row + 4i.
   int fetch_row, piece;
@@ -106,6 +110,11 @@ struct WarpgroupPlace {
   __device__ __forceinline__ WarpgroupPlace(const WarpgroupParams& params, unsigned char* memory)
       : w(params), p(params.sweep), shared(memory), base(shared_address(memory)) {}
 
+  // x, and what is made from it is made for each chunk anew: kept addresses would cost registers.
+  __device__ __forceinline__ static int anew(int x) {
+    asm volatile("" : "+r"(x));
+    return x;
+  }
   __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
   __device__ __forceinline__ static bool has(int token, int length) {
     return static_cast<unsigned>(token) < static_cast<unsigned>(length);
@@ -155,8 +164,6 @@ struct WarpgroupPlace {
     k_begin = static_cast<int>(extent.k_begin);
     q_length = extent.q_length;
     k_length = extent.k_length;
-    theta = theta_of(p, extent, head);
-    first_position = reduced_position(p.position, p.period, sequence);
     row_length = kRowsAreQueries ? q_length : k_length;
     column_length = kRowsAreQueries ? k_length : q_length;
     frame_length = p.frame == Frame::kBoth ? max(row_length, column_length)
@@ -177,6 +184,11 @@ struct WarpgroupPlace {
   struct Span {
     int begin, end;
     bool last;
+    // Sums take the last chunk first, so that the first ones are near the memory when a sweep begins with them.
+    template <bool kLastFirst>
+    __device__ __forceinline__ int chunk(int position) const {
+      return kLastFirst ? begin + end - kChunk - position : position;
+    }
   };
   __device__ __forceinline__ Span span() const {
     const int begin = segment * p.segment_tokens;
@@ -186,8 +198,9 @@ struct WarpgroupPlace {
             begin < padded ? begin + p.segment_tokens >= padded : segment == 0 && padded == 0};
   }
 
-  // Starts the copies of this thread's pieces of a tile; `rows` moves on to the next chunk. `seen`: a bit for each row.
-  template <bool kMasked>
+  // Starts the copies of this thread's pieces of a tile; `rows` moves on to the next chunk, or to the one before it.
+  // `seen`: a bit for each row.
+  template <bool kMasked, bool kLastFirst = false>
   __device__ __forceinline__ void fetch_tile(std::uint32_t tile, const Io*& rows, const TileSource& source,
                                              int first_column, int length, unsigned seen, int position) {
     const int sign = reversed ? -4 : 4;
@@ -201,7 +214,7 @@ struct WarpgroupPlace {
       from += stride;
       token += sign;
     }
-    rows += 16 * stride;
+    rows += (kLastFirst ? -16 : 16) * stride;
   }
 
   // Which of this thread's keys are present, a bit for each row. An absent key is fetched as zeros: its features are
@@ -257,21 +270,45 @@ struct WarpgroupPlace {
     set_powers(first, last);
   }
 
+  // A state may be kept as state/growth, so that decays need no touch of it while growth is neither small nor large:
+  // the columns are divided by growth, and the rows multiplied. `state_factor` is what the state takes where it is
+  // scaled after all. The chunk's decay goes to growth; returns what this lane's row or column is scaled by.
+  __device__ __forceinline__ float grow() {
+    constexpr float kLarge = 1 << 20;
+    const float before = growth, next = growth * chunk_decay;
+    const bool keeps = next >= 1.0F / kLarge && next <= kLarge;
+    growth = keeps ? next : 1.0F;
+    state_factor = keeps ? 1.0F : next;
+    return lane < 16 ? before : __fdividef(1.0F, growth);
+  }
+  // Sums take the last chunk first: growth is the decay of those that were before it.
+  __device__ __forceinline__ float shrink() {
+    const float before = growth;
+    growth *= chunk_decay;
+    return before;
+  }
+
   // What turns are made of waits in shared memory, for each warp: registers are scarce.
   struct alignas(16) Angles {
     double theta, first_position;
     Turn step;  // of a chunk
   };
   static constexpr int kAngleBytes = 4 * sizeof(Angles);
+  // Not before the first copies are under way: doubles are slow.
+  __device__ __forceinline__ void take_angles() {
+    theta = theta_of(p, {batch, q_begin, k_begin, q_length, k_length}, head);
+    first_position = reduced_position(p.position, p.period, sequence);
+  }
+  template <bool kLastFirst>
   __device__ __forceinline__ void keep_angles(unsigned char* at) {
-    const Angles angles{theta, first_position, turn_of(theta, reversed ? -kChunk : kChunk)};
+    const Angles angles{theta, first_position, turn_of(theta, reversed != kLastFirst ? -kChunk : kChunk)};
     if (lane == 0) reinterpret_cast<Angles*>(at)[warp] = angles;
     __syncwarp();
   }
 
   // Turns times decays: of the columns as bfloat16 in the order of operands (token 16k + 8i + 2t + j at [t][k][i][j],
   // cosines, then sines), of the rows as pairs.
-  template <bool kColumns, bool kRows>
+  template <bool kColumns, bool kRows, Decays kDecays>
   __device__ __forceinline__ void set_turns(int position, bool first_chunk, const unsigned char* kept, Io* columns,
                                             float2* rows) {
     const int r = warp * 16 + lane % 16;
@@ -283,14 +320,17 @@ struct WarpgroupPlace {
       const Turn step = angles.step;
       turn = {turn.cosine * step.cosine - turn.sine * step.sine, turn.sine * step.cosine + turn.cosine * step.sine};
     }
+    float factor = power;
+    if constexpr (kDecays == Decays::kShrink) factor *= shrink();
+    if (kDecays == Decays::kGrow && p.log_decay != nullptr) factor *= grow();
     if (lane >= 16) {
       if constexpr (!kColumns) return;
       const int at = (r % 8 / 2 * 8 + r / 16 * 2 + r / 8 % 2) * 2 + r % 2;
-      columns[at] = __float2bfloat16_rn(turn.cosine * power);
-      columns[64 + at] = __float2bfloat16_rn(turn.sine * power);
+      columns[at] = __float2bfloat16_rn(turn.cosine * factor);
+      columns[64 + at] = __float2bfloat16_rn(turn.sine * factor);
     } else {
       if constexpr (!kRows) return;
-      rows[r] = {turn.cosine * power, turn.sine * power};
+      rows[r] = {turn.cosine * factor, turn.sine * factor};
     }
   }
 

@@ -8,9 +8,10 @@ namespace cosformer::kernels::cuda {
 // The chunk's own sum: features along the rows of the accumulators.
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::update(int stage, int position) {
-  if (p.log_decay != nullptr) {
-    scale_block(state[0], chunk_decay);
-    scale_block(state[1], chunk_decay);
+  const float factor = kDecays == Decays::kGrow ? state_factor : chunk_decay;
+  if (kDecays != Decays::kShrink && factor != 1.0F) {
+    scale_block(state[0], factor);
+    scale_block(state[1], factor);
   }
   A parts[2][4];
   weighed_features(parts, feature_tile(stage), weights_at(position));
@@ -28,19 +29,19 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::u
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::count_between_chunks(
     std::uint32_t own, int position, const float (&scale)[2], const float (&out)[8][4]) {
-  float dot[2] = {};
-  double sum = 0.0;
+  A features[4];
+  load_rows(features, own, true);
+  float dot[2] = {}, sum = 0.0F;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = warp * 16 + g + 8 * i;
-    const unsigned char* from = shared + (own - base) + row * 128 + 4 * t;
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
-      const std::uint32_t x = relu_pair(*reinterpret_cast<const std::uint32_t*>(from + ((n ^ g) * 16)));
+      const std::uint32_t x = features[n / 2].r[n % 2 * 2 + i];
       dot[i] += low_of(x) * out[n][2 * i] + high_of(x) * out[n][2 * i + 1];
     }
     const int token = token_at(position + row);
-    if (has(token, row_length)) sum += static_cast<double>(dot[i] * scale[i]) * (reversed ? -token : token);
+    if (has(token, row_length)) sum += dot[i] * scale[i] * static_cast<float>(reversed ? -token : token);
   }
   decay_sum() += sum;
 }
@@ -160,6 +161,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
       if constexpr (!kKeys) update(stage, position);
       wgmma::wait<kKeys ? 1 : 2>();
       wgmma::settle(out);
+      if constexpr (kHasOwn) await_late();
       count_between_chunks(own, position, scale, out);
       wgmma::wait<kKeys ? 0 : 1>();
       wgmma::settle(scores);

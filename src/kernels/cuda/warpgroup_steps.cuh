@@ -6,6 +6,12 @@
 
 namespace cosformer::kernels::cuda {
 
+__device__ __forceinline__ std::uint32_t add_pair(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t c;
+  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+  return c;
+}
+
 // a + factor·b for eight numbers.
 __device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, float factor) {
   const auto add = [&](std::uint32_t x, std::uint32_t y) {
@@ -206,7 +212,7 @@ struct WarpgroupSteps : WarpgroupPlace {
   };
   __device__ __forceinline__ Target target_of(const Destination& to, int begin, int position) const {
     const int token = token_at(position + fetch_row), sign = reversed ? -4 : 4, column = slice * 64 + piece * 8;
-    Io* const row = static_cast<Io*>(to.data) + batch * to.batch_stride + head * to.head_stride +
+    Io* const row = static_cast<Io*>(to.data) + anew(batch) * to.batch_stride + head * to.head_stride +
                     (begin + token) * static_cast<std::int64_t>(to.time_stride) + column;
     return {row, static_cast<std::int64_t>(to.time_stride) * sign, token, sign, column < to.columns};
   }
@@ -230,41 +236,63 @@ struct WarpgroupSteps : WarpgroupPlace {
     const bool second = kTwoSided && p.pass == SweepPass::kSecondOfTwo;
     stage_rows<kRowsAreQueries>(tile, scale, out);
     __syncwarp();
-    uint4 pieces[4], owns[4];
+    uint4 pieces[4], others[4];
+    const auto mask = [&](int i) {
+      uint4 &x = pieces[i], &y = others[i];
+      x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
+    };
 #pragma unroll
     for (int i = 0; i < 4; ++i) pieces[i] = load_shared_16(piece_at(tile, i));
     if (own != 0) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) owns[i] = load_shared_16(piece_at(own, i));
+      for (int i = 0; i < 4; ++i) others[i] = load_shared_16(piece_at(own, i));
+#pragma unroll
+      for (int i = 0; i < 4 && kTwoSided; ++i) mask(i);  // else where they leave: registers
+    }
+    if (second) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) others[i] = load_shared_16(piece_at(earlier, i));
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        uint4 &x = pieces[i], &y = others[i];
+        if constexpr (kForward) {
+          x = add_scaled(x, y, factors[fetch_row + 4 * i]);
+        } else {
+          x = {add_pair(x.x, y.x), add_pair(x.y, y.y), add_pair(x.z, y.z), add_pair(x.w, y.w)};
+        }
+      }
     }
     Io* row = to.row;
     int token = to.token;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      uint4& x = pieces[i];
-      if (own != 0) {
-        const uint4& y = owns[i];
-        x = {where_positive(x.x, y.x), where_positive(x.y, y.y), where_positive(x.z, y.z), where_positive(x.w, y.w)};
-      }
-      if (second) {
-        x = add_scaled(x, load_shared_16(piece_at(earlier, i)), kForward ? factors[fetch_row + 4 * i] : 1.0F);
-      }
-      if (to.inside && has(token, row_length)) store_global_16(row, x);
+      if (!kTwoSided && own != 0) mask(i);
+      if (to.inside && has(token, row_length)) store_global_16(row, pieces[i]);
       row += to.stride;
       token += to.sign;
     }
     __syncwarp();
   }
 
-  // Blocks of the state, from (feature, value) on. Tile 8 is the extra column: its head and rest were summed apart.
-  template <int kTiles, class Visit>
-  __device__ __forceinline__ void for_each_in_block(float (&block)[kTiles][4], int feature, int value, Visit visit) {
+  // Blocks of the state, from (feature, value) on, by pairs of neighbours in a row: heads are whole multiples of eight.
+  // Tile 8 is the extra column: its head and rest were summed apart.
+  template <class Visit>
+  __device__ __forceinline__ void for_each_pair(int feature, int value, Visit visit) {
 #pragma unroll
-    for (int n = 0; n < kTiles; ++n)
+    for (int n = 0; n < 8; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        visit(feature + warp * 16 + g + i / 2 * 8, n < 8 ? value + n * 8 + 2 * t + i % 2 : -1, i % 2, block[n][i]);
+      for (int i = 0; i < 4; i += 2) {
+        const int f = feature + warp * 16 + g + i / 2 * 8, u = value + n * 8 + 2 * t;
+        if (f < p.dim && u < p.value_dim) visit(n, i, f * p.value_dim + u);
       }
+  }
+  template <class Visit>
+  __device__ __forceinline__ void for_each_extra(int feature, Visit visit) {
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+      const int f = feature + warp * 16 + g + i / 2 * 8;
+      if (f < p.dim) visit(i, 2 * p.dim * p.value_dim + f);
+    }
   }
   template <int kTiles>
   __device__ __forceinline__ void clear_block(float (&block)[kTiles][4]) {
@@ -278,14 +306,14 @@ struct WarpgroupSteps : WarpgroupPlace {
                                              int value) {
     clear_block(block);
     if (from == nullptr) return;
-    for_each_in_block(block, feature, value, [&](int f, int u, int odd, float& x) {
-      if (f >= p.dim) return;
-      if (u >= 0) {
-        if (u < p.value_dim) x = from[(part * p.dim + f) * p.value_dim + u];
-      } else if (t < 2 && odd == 0) {  // columns 0 and 2 of the extra block
-        x = from[2 * p.dim * p.value_dim + part * p.dim + f];
-      }
+    for_each_pair(feature, value, [&](int n, int i, int at) {
+      const float2 pair = load_pair(from + part * p.dim * p.value_dim + at);
+      block[n][i] = pair.x;
+      block[n][i + 1] = pair.y;
     });
+    if (kTiles == 9 && t < 2) {  // columns 0 and 2 of the extra block
+      for_each_extra(feature, [&](int i, int at) { block[kTiles - 1][i] = from[part * p.dim + at]; });
+    }
   }
   __device__ __forceinline__ void add_rests(float (&block)[9][4]) {
 #pragma unroll
@@ -294,14 +322,12 @@ struct WarpgroupSteps : WarpgroupPlace {
   template <int kTiles>
   __device__ __forceinline__ void store_block(float (&block)[kTiles][4], float* to, int part, int feature, int value,
                                               bool with_extra = true) {
-    for_each_in_block(block, feature, value, [&](int f, int u, int odd, float& x) {
-      if (f >= p.dim) return;
-      if (u >= 0) {
-        if (u < p.value_dim) to[(part * p.dim + f) * p.value_dim + u] = x;
-      } else if (with_extra && t == 0 && odd == 0) {
-        to[2 * p.dim * p.value_dim + part * p.dim + f] = x;
-      }
+    for_each_pair(feature, value, [&](int n, int i, int at) {
+      store_io_pair(to + part * p.dim * p.value_dim + at, {block[n][i], block[n][i + 1]});
     });
+    if (kTiles == 9 && with_extra && t == 0) {
+      for_each_extra(feature, [&](int i, int at) { to[part * p.dim + at] = block[kTiles - 1][i]; });
+    }
   }
   template <int kTiles>
   __device__ __forceinline__ void scale_block(float (&block)[kTiles][4], float factor) {

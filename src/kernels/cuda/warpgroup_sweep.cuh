@@ -12,10 +12,10 @@
 
 namespace cosformer::kernels::cuda {
 
-// What a running sweep does beside its results. kDecayGradient: also the gradient of ln γ, products of each row with
-// what the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand.
-// kTwoSided: one of the two sweeps of full attention with a decay, and the decay's gradient where it is wanted.
-enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kTwoSided };
+// What a running sweep does beside its results. kDecay, gradients: also that of ln γ, from products of each row with
+// what the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand. And
+// in any pass it may be one of the two sweeps of full attention with a decay.
+enum class WarpgroupExtra : std::uint8_t { kNothing, kDecay };
 
 // How rows come: by copies of 16 bytes, those of absent keys as zeros where there is a mask, or by the memory's copy
 // engine (TileMap), a box of 16 rows for each warp, and results go the same way. Boxes spare addresses and what else
@@ -32,16 +32,21 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr bool kRowSums = kMode == Mode::kApplyAndSum;  // the columns that are summed are the rows themselves
   static constexpr bool kQueryColumns = kKeys || kRowSums;
   static constexpr bool kMasked = kFetch == WarpgroupFetch::kMaskedCopies, kBoxes = kFetch == WarpgroupFetch::kBoxes;
-  static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kTwoSided;
-  static constexpr bool kDecayGradient = kExtra != WarpgroupExtra::kNothing && kIntra && !kForward;
+  static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kDecay;
+  static constexpr bool kDecayGradient = kTwoSided && kIntra && !kForward;
   static constexpr bool kHasOwn = kInter && !kRowSums && kQueries;
   static constexpr bool kHasPrior = kInter && kQueries;
   static constexpr bool kHasLate = kHasOwn || kTwoSided;  // tiles that are wanted at the end of a chunk, once each
   static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = kInter && kUpdate ? 2 : (kForward && kInter ? 4 : 3);
+  static constexpr int kMinBlocks = kUpdate ? 2 : (kForward ? 4 : 3);
   // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks.
   static constexpr bool kSumsKeys = kMode == Mode::kSum && kRowsAreQueries;
   static constexpr int kStages = kInter ? 2 : (kSumsKeys ? 4 : 3);
+  static constexpr bool kLastFirst = kMode == Mode::kSum;
+  // Growth spares instructions, which gradients of keys with a decay have most of. Queries must use the same rounded
+  // numbers in both passes: their errors cancel in part.
+  static constexpr Decays kDecays =
+      kLastFirst ? Decays::kShrink : (kDecayGradient && kKeys ? Decays::kGrow : Decays::kFactor);
   // Sums of keys set nothing but the columns' weights anew for each chunk. With two sets of those a warp may go on to
   // the next chunk while others are at the last one.
   static constexpr int kWeightSets = kSumsKeys ? 2 : 1;
@@ -67,8 +72,9 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr int kRowDots = kRawErrors + kRawBytes;    // gradient of the queries: dout·out
   static constexpr int kRowFactors = kRowDots + kChunk * 4;  // second of two sides: scales the first one's result
   static constexpr int kAngles = kRowFactors + kChunk * 4;
-  static constexpr int kDecaySums = kAngles + kAngleBytes;                            // a double for each thread
-  static constexpr int kBarriers = kDecaySums + (kDecayGradient ? kThreads * 8 : 0);  // boxes: each warp's, per stage
+  static constexpr int kDecaySums = kAngles + kAngleBytes;  // a double for each thread
+  static constexpr int kRowStash = kDecaySums + (kDecayGradient ? kThreads * 8 : 0);
+  static constexpr int kBarriers = kRowStash + (kKeys && kTwoSided ? 4 * kThreads * 8 : 0);  // each warp's, per stage
   static constexpr int kSharedBytes = kBarriers + (kBoxes ? 4 * kStages * 8 : 0);
   static_assert(!kRowSums || kQueries);
   static constexpr std::uint32_t kBoxBytes = 16 * 128;  // a warp's rows of a tile
@@ -77,10 +83,20 @@ struct WarpgroupSweep : WarpgroupSteps {
                 kMinBlocks * (kSharedBytes + 1024) <= 233472);
 
   float state[2][9][4];
-  const Io *x_rows, *x2_rows, *feature_rows, *value_rows, *own_rows, *prior_rows;
+  const Io *own_rows, *prior_rows;
+  // Where the next rows come from: x, k beside v, features, values. Kept in shared memory where registers are scarcest.
+  static constexpr bool kStashesRows = kKeys && kTwoSided;
+  const Io* rows_in_registers[kStashesRows ? 1 : 4];
+  __device__ __forceinline__ const Io*& rows_from(int number) {
+    if constexpr (kStashesRows)
+      return reinterpret_cast<const Io**>(shared + kRowStash)[number * kThreads + threadIdx.x];
+    return rows_in_registers[kStashesRows ? 0 : number];
+  }
 
   using WarpgroupSteps::WarpgroupSteps;
 
+  // The first of two sides has left the queries' e for the second.
+  __device__ __forceinline__ bool has_errors() const { return kTwoSided && p.pass == SweepPass::kSecondOfTwo; }
   // Where results go: out, dq, or dk and dv.
   __device__ __forceinline__ Target target(int number, int position) const {
     return target_of(number == 0 ? w.first : w.second, kRowsAreQueries ? q_begin : k_begin, position);
@@ -117,7 +133,7 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ void start_rows(int position);
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void fetch_boxes(int stage, int position);
-  __device__ __forceinline__ void fetch_if_before(int end, int stage, int position);
+  __device__ __forceinline__ void fetch_if(bool wanted, int stage, int position);
   __device__ __forceinline__ void fetch_late(int end, int position);
   __device__ __forceinline__ void await_late() {
     if constexpr (!kHasLate) return;

@@ -95,7 +95,7 @@ struct WideColumns : WideWarpgroup {
     WideTurn<L::kStages> at;
     WideTurn<2> copy;
     for (int position = begin; position < end; position += kChunk) {
-      if (p.log_decay != nullptr) {
+      if (!L::kLastFirst && p.log_decay != nullptr) {
         follow_powers(position, first_row, last_row);
         for_each_block([&](int, int, auto& block) { scale_block(block, chunk_decay); });
       }

@@ -23,14 +23,15 @@ struct WideLayout {
   static constexpr bool kFeatureRows = kForward || kValues;  // rows of features give values, else the reverse
   static constexpr bool kRowsAreQueries = kForward || kQueries;
   static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
+  static constexpr bool kLastFirst = kMode == Mode::kSum;
   static constexpr bool kExtraColumn = !kValues || !kInter;  // the values' gradient has no use for it
   static constexpr bool kHasOwn = kInter && !kFeatureRows, kHasPrior = kInter && kQueries;
   // Registers go where the accumulators are.
   static constexpr int kThreads = 128 * (1 + (kInter ? 1 : 0) + (kUpdate ? 1 : 0));
   static constexpr int kMinBlocks = kIntra ? 1 : 2;
-  static constexpr int kProducerRegisters = kInter ? 64 : 56;
+  static constexpr int kProducerRegisters = kInter ? 64 : 48;
   static constexpr int kRowRegisters = kIntra ? (kFeatureRows ? 200 : 224) : 192;
-  static constexpr int kColumnRegisters = kIntra ? (kFeatureRows ? 240 : 216) : (kInter ? 192 : 200);
+  static constexpr int kColumnRegisters = kIntra ? (kFeatureRows ? 240 : 216) : (kInter ? 192 : 208);
   static constexpr int kStages = kIntra ? (kFeatureRows && !kTwoSided ? 3 : 2) : (kInter ? 2 : 4);
   static constexpr int kStateCopies = kInter ? (kIntra ? 2 : 1) : 0;
   // Accumulators of the first and second block of a part, in tiles of eight columns.

@@ -35,7 +35,7 @@ struct WideProducer : WideWarpgroup {
 
   __device__ __forceinline__ void fetch_one(int tile, const Io*& rows, const TileSource& source, int column, int length,
                                             unsigned seen, int position) {
-    fetch_tile<L::kMasked>(base + tile, rows, source, column, length, seen, position);
+    fetch_tile<L::kMasked, L::kLastFirst>(base + tile, rows, source, column, length, seen, position);
   }
   // Two tiles beside each other.
   __device__ __forceinline__ void fetch_both(int tile, const Io*& rows, const TileSource& source, int length,
@@ -104,40 +104,43 @@ struct WideProducer : WideWarpgroup {
   __device__ __forceinline__ void run() {
     locate<true, L::kRowsAreQueries>();
     if (idle<!L::kInter>()) return;
-    const auto [begin, end, last_segment] = span();
-    keep_angles(shared + L::kAngles);
-    start(begin);
+    const Span chunks = span();
+    const int begin = chunks.begin, end = chunks.end;
+    const auto chunk = [&](int at) { return chunks.template chunk<L::kLastFirst>(at); };
+    start(chunk(begin));
     if (begin < end) fetch_prior(begin);
     for (int i = 0; i < L::kStages - 1; ++i) {
-      if (begin + i * kChunk < end) fetch(i, begin + i * kChunk);
+      if (begin + i * kChunk < end) fetch(i, chunk(begin + i * kChunk));
       commit_copies();  // a group in any case: waiting counts groups
     }
+    take_angles();
+    keep_angles<L::kLastFirst>(shared + L::kAngles);
     if constexpr (L::kUpdate) {
       clear_tile(L::kBlocks);
       if (L::kRowsAreQueries && threadIdx.x % 128 < kChunk) set_one(shared + L::kBlocks, 0, threadIdx.x % 128);
     }
     int first_row = -1, last_row = -1;
-    WideTurn<L::kStages> at;
-    for (int position = begin; position < end; position += kChunk) {
-      const int stage = at.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
+    WideTurn<L::kStages> ring;
+    for (int at = begin; at < end; at += kChunk) {
+      const int position = chunk(at), stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
       if constexpr (L::kUpdate) follow_powers(position, first_row, last_row);
       wait_copies<L::kHasPrior ? 0 : L::kStages - 2>();
       __syncwarp();  // what other lanes copied
-      set_turns<L::kUpdate, L::kInter>(position, position == begin, shared + L::kAngles,
-                                       reinterpret_cast<Io*>(shared + L::kWeights + stage * 256),
-                                       pairs(L::kRowTurns, stage));
+      set_turns<L::kUpdate, L::kInter, L::kLastFirst ? Decays::kShrink : Decays::kFactor>(
+          position, at == begin, shared + L::kAngles, reinterpret_cast<Io*>(shared + L::kWeights + stage * 256),
+          pairs(L::kRowTurns, stage));
       if constexpr (L::kUpdate) prepare_columns(stage);
       if constexpr (L::kHasPrior) prepare_errors(stage, position);
       wgmma::publish_shared();
       arrive(L::full(stage));
-      if (L::kHasPrior && position + kChunk < end) fetch_prior(position + kChunk);
-      const int next = position + (L::kStages - 1) * kChunk;
+      if (L::kHasPrior && at + kChunk < end) fetch_prior(at + kChunk);
+      const int next = at + (L::kStages - 1) * kChunk;
       if (next < end) {
-        if (position > begin) wait(L::free(before), stage == 0 ? at.round - 1 : at.round);
-        fetch(before, next);
+        if (at > begin) wait(L::free(before), ring.round - (stage == 0 ? 1 : 0));
+        fetch(before, chunk(next));
       }
       commit_copies();
-      at.advance();
+      ring.advance();
     }
   }
 };

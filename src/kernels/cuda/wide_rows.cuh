@@ -159,7 +159,10 @@ struct WideRows : WideWarpgroup {
   __device__ __forceinline__ void run() {
     locate<true, L::kRowsAreQueries>();
     const auto [begin, end, last_segment] = span();
-    if constexpr (L::kIntra) build_distances(floats(L::kDistances));
+    if constexpr (L::kIntra) {
+      take_angles();
+      build_distances(floats(L::kDistances));
+    }
     if constexpr (!L::kUpdate) {
       publish_sum();
       wgmma::publish_shared();

@@ -1,6 +1,8 @@
 #include "timing.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "device_memory.h"
@@ -12,6 +14,8 @@ double median_ms(const std::function<void(cudaStream_t)>& call, int repeats) {
   check(cudaStreamCreate(&stream), "cudaStreamCreate");
   std::vector<cudaEvent_t> events(static_cast<std::size_t>(repeats) + 1);
   for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
+  // Hundreds of watts above what the device may draw on average last some milliseconds: the one before must not decide.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   for (int i = 0; i < 3; ++i) call(stream);
   for (int i = 0; i < repeats; ++i) {
     check(cudaEventRecord(events[static_cast<std::size_t>(i)], stream), "cudaEventRecord");
