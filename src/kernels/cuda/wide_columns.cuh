@@ -26,23 +26,25 @@ struct WideColumns : WideWarpgroup {
       return wgmma::descriptor(base + tile, L::kBlocks + L::block_piece(stage) * 16 - tile);
     };
     if constexpr (L::kFeatureRows) {
-      A of_first[2][4], of_second[2][4];
       const std::uint64_t values = operand(L::sliced(stage));
-      weighed_features(of_first, base + L::contracted(stage, 0), weights);
-      wgmma::fence();
+      const auto add = [&](int number, A(&features)[2][4], auto& of_parts) {
+        weighed_features(features, base + L::contracted(stage, number), weights);
+        wgmma::fence();
 #pragma unroll
-      for (int k = 0; k < 4; ++k)
+        for (int k = 0; k < 4; ++k)
 #pragma unroll
-        for (int part = 0; part < 2; ++part)
-          wgmma::multiply<true>(first[part], of_first[part][k], wgmma::step_along_rows(values, k), true);
-      wgmma::commit();
-      weighed_features(of_second, base + L::contracted(stage, 1), weights);
-      wgmma::fence();
-#pragma unroll
-      for (int k = 0; k < 4; ++k)
-#pragma unroll
-        for (int part = 0; part < 2; ++part)
-          wgmma::multiply<true>(second[part], of_second[part][k], wgmma::step_along_rows(values, k), true);
+          for (int part = 0; part < 2; ++part)
+            wgmma::multiply<true>(of_parts[part], features[part][k], wgmma::step_along_rows(values, k), true);
+        wgmma::commit();
+      };
+      A of_first[2][4], of_second[2][4];
+      add(0, of_first, first);
+      if constexpr (!L::kIntra) {  // sums have fewer registers: the second block's operands take the first one's place
+        wgmma::wait<0>();
+        wgmma::settle(first[0]);
+        wgmma::settle(first[1]);
+      }
+      add(1, of_second, second);
     } else {
       A features[2][4];
       weighed_features(features, base + L::sliced(stage), weights);
@@ -55,8 +57,8 @@ struct WideColumns : WideWarpgroup {
           wgmma::multiply<true>(first[part], features[part][k], wgmma::step_along_rows(low, k), true);
           wgmma::multiply<true>(second[part], features[part][k], wgmma::step_along_rows(high, k), true);
         }
+      wgmma::commit();
     }
-    wgmma::commit();
     wgmma::wait<0>();
     for_each_block([](int, int, auto& block) { wgmma::settle(block); });
   }
