@@ -10,14 +10,16 @@ namespace cosformer::kernels::cuda {
 
 template <class L>
 __device__ __forceinline__ void set_up_barriers(unsigned char* shared) {
-  const auto set_up = [&](int barrier, unsigned warps) { barriers::set_up(shared_address(shared) + barrier, warps); };
+  const auto set_up = [&](int barrier, unsigned warpgroups) {
+    barriers::set_up(shared_address(shared) + barrier, 128 * warpgroups);
+  };
   for (int stage = 0; stage < L::kStages; ++stage) {
-    set_up(L::full(stage), 4);
-    set_up(L::free(stage), L::kIntra ? 8 : 4);
+    set_up(L::full(stage), 1);
+    set_up(L::free(stage), L::kIntra ? 2 : 1);
   }
   for (int copy = 0; copy < 2; ++copy) {
-    set_up(L::published(copy), 4);
-    set_up(L::returned(copy), 4);
+    set_up(L::published(copy), 1);
+    set_up(L::returned(copy), 1);
   }
 }
 

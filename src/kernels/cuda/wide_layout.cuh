@@ -78,7 +78,7 @@ struct WideLayout {
   static constexpr __device__ int block_piece(int stage) { return kRowsAreQueries ? 0 : 2 * stage; }
 
   // Barriers. A chunk is full when it has been prepared, and free when nobody reads it any more; a copy of the state is
-  // published by the columns and returned by the rows. One lane of each warp arrives.
+  // published by the columns and returned by the rows. All threads of a warpgroup arrive.
   static constexpr __device__ int full(int stage) { return kBarriers + stage * 8; }
   static constexpr __device__ int free(int stage) { return kBarriers + (kStages + stage) * 8; }
   static constexpr __device__ int published(int copy) { return kBarriers + (2 * kStages + copy) * 8; }
@@ -100,11 +100,8 @@ struct WideWarpgroup : WarpgroupSteps {
   __device__ __forceinline__ float2* pairs(int offset, int stage) const {
     return reinterpret_cast<float2*>(shared + offset) + stage * kChunk;
   }
-  // This warp has done its part: what its lanes wrote can be read, by the matrix unit too where it was published.
-  __device__ __forceinline__ void arrive(int barrier) {
-    __syncwarp();
-    if (lane == 0) barriers::arrive(base + barrier);
-  }
+  // What this thread wrote can be read, by the matrix unit too where it was published.
+  __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
   __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
   // Of this warpgroup alone.
   __device__ __forceinline__ void meet() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
