@@ -233,14 +233,13 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
 
 template <WarpgroupFetch kFetch>
 cudaError_t launch_narrow_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  using enum WarpgroupPass;
-  switch (pass) {
-    case kForward: return launch_warpgroup_mode<kForward, kFetch>(mode, params, stream);
-    case kQueries: return launch_warpgroup_mode<kQueries, kFetch>(mode, params, stream);
-    case kKeys: return launch_warpgroup_mode<kKeys, kFetch>(mode, params, stream);
-    case kValues: break;  // comes with the keys
-  }
-  return cudaErrorInvalidValue;
+  return launch_of_pass(pass, [&]<WarpgroupPass kPass>() {
+    if constexpr (kPass == WarpgroupPass::kValues) {
+      return cudaErrorInvalidValue;  // comes with the keys
+    } else {
+      return launch_warpgroup_mode<kPass, kFetch>(mode, params, stream);
+    }
+  });
 }
 
 }  // namespace cosformer::kernels::cuda

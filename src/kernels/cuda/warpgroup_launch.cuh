@@ -17,4 +17,17 @@ cudaError_t launch_blocks(Kernel kernel, int threads, int shared_bytes, cudaStre
   return cudaGetLastError();
 }
 
+// launch<kPass>() of the pass that was asked for.
+template <class Launch>
+cudaError_t launch_of_pass(WarpgroupPass pass, Launch launch) {
+  using enum WarpgroupPass;
+  switch (pass) {
+    case kForward: return launch.template operator()<kForward>();
+    case kQueries: return launch.template operator()<kQueries>();
+    case kKeys: return launch.template operator()<kKeys>();
+    case kValues: return launch.template operator()<kValues>();
+  }
+  return cudaErrorInvalidValue;
+}
+
 }  // namespace cosformer::kernels::cuda

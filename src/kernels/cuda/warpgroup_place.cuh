@@ -247,9 +247,15 @@ struct WarpgroupPlace {
     }
   }
 
-  // Decays of a chunk whose rows before `first` and from `last` on are outside the frame. Of its 16 rows a warp's first
-  // 16 lanes keep the decay and the turn as rows, the others as columns.
-  __device__ __forceinline__ void set_powers(int first, int last) {
+  // Decays of the chunk at `position`, where they are not those of the chunk before it: rows before `first` and from
+  // `last` on are outside the frame. Of its 16 rows a warp's first 16 lanes keep the decay and the turn as rows, the
+  // others as columns.
+  __device__ __forceinline__ void follow_powers(int position, int& first, int& last) {
+    const int now_first = max(lead - position, 0);
+    const int now_last = reversed ? kChunk : min(kChunk, frame_length - position);
+    if (now_first == first && now_last == last) return;
+    first = now_first;
+    last = now_last;
     const int r = warp * 16 + lane % 16;
     const float log = log_decay();
     if (lane >= 16) {
@@ -258,16 +264,6 @@ struct WarpgroupPlace {
       power = decay_of(log, r - first + 1);
     }
     chunk_decay = decay_of(log, last - first);
-  }
-
-  // The same for the chunk at `position`, where they are not those of the chunk before it.
-  __device__ __forceinline__ void follow_powers(int position, int& first, int& last) {
-    const int now_first = max(lead - position, 0);
-    const int now_last = reversed ? kChunk : min(kChunk, frame_length - position);
-    if (now_first == first && now_last == last) return;
-    first = now_first;
-    last = now_last;
-    set_powers(first, last);
   }
 
   // A state may be kept as state/growth, so that decays need no touch of it while growth is neither small nor large:

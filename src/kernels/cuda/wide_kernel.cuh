@@ -77,14 +77,8 @@ cudaError_t launch_wide_mode(Mode mode, const WarpgroupParams& params, cudaStrea
 
 template <bool kMasked>
 cudaError_t launch_wide_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  using enum WarpgroupPass;
-  switch (pass) {
-    case kForward: return launch_wide_mode<kForward, kMasked>(mode, params, stream);
-    case kQueries: return launch_wide_mode<kQueries, kMasked>(mode, params, stream);
-    case kKeys: return launch_wide_mode<kKeys, kMasked>(mode, params, stream);
-    case kValues: return launch_wide_mode<kValues, kMasked>(mode, params, stream);
-  }
-  return cudaErrorInvalidValue;
+  return launch_of_pass(pass,
+                        [&]<WarpgroupPass kPass>() { return launch_wide_mode<kPass, kMasked>(mode, params, stream); });
 }
 
 }  // namespace cosformer::kernels::cuda
