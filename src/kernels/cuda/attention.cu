@@ -22,9 +22,10 @@ class Passes {
         key_slots_ = p.key_sums;
         plan_.slots_keys = 1;
       } else {
-        key_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+        key_slots_ = workspace_.take<float>(heads * floats_of(plan_.slots_keys));
       }
-      if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
+      if (plan_.scans) meetings_ = workspace_.take<unsigned>(heads * plan_.state_cut.count);
+      if (g != nullptr) query_slots_ = workspace_.take<float>(heads * floats_of(plan_.slots_queries));
     }
     if (p.normalizer == Normalizer::kSum && (g != nullptr || plan_.two_sided)) {
       row_scalar_ = workspace_.take<float>(plan_.query_rows * p.heads);
@@ -54,8 +55,9 @@ class Passes {
     }
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kForward, side == 1);
-      prefix_of_keys(side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
+      if (launch_jointly(Role::kForward, sweep)) continue;
+      prefix_of_keys(side == 1);
       if (p_.state_kv_out != nullptr) sweep.store = StoreState::kFinal;
       launch(Role::kForward, Mode::kRun, sweep);
       if (p_.state_kv_out != nullptr) export_state(sweep, false, p_.state_kv_out, p_.state_z_out);
@@ -104,6 +106,12 @@ class Passes {
   }
 
  private:
+  // Of a head's slots.
+  std::int64_t floats_of(int slots) const {
+    const std::int64_t joint = warpgroup_ && narrow() && plan_.scans ? plan_.state_cut.count * kJointFloats : 0;
+    return std::max(slots * plan_.slot_floats, joint);
+  }
+
   void full_backward() {
     if (p_.key_sums == nullptr) sum_keys();
     const SweepParams keys = applied(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
@@ -275,6 +283,22 @@ class Passes {
     });
   }
 
+  // A running sweep with its sums and their scan in one launch, where that is possible.
+  bool launch_jointly(Role role, SweepParams s) {
+    const bool carries = s.precise || (role == Role::kForward ? p_.state_kv_in : g_->d_state_kv_out) != nullptr;
+    if (!warpgroup_ || !narrow() || carries || plan_.two_sided || s.segments == 1 || s.segments > kMostJointSegments) {
+      return false;
+    }
+    s.slot_step = 1;
+    bool launched = false;
+    launches_.add([&](cudaStream_t stream) {
+      const auto status = launch_warpgroup_jointly(warpgroup_pass(role), for_warpgroup(role, s), stream);
+      launched = status.has_value();
+      return status.value_or(cudaSuccess);
+    });
+    return launched;
+  }
+
   void launch_pair(Role first_role, const SweepParams& first, Role second_role, const SweepParams& second) {
     launches_.add([&](cudaStream_t stream) {
       return launch_warpgroup_pair(warpgroup_pass(first_role), for_warpgroup(first_role, first),
@@ -304,6 +328,7 @@ class Passes {
     }
     w.sums = query_slots_;
     w.sum_slots = plan_.slots_queries;
+    w.meetings = meetings_;
     return w;
   }
 
@@ -426,6 +451,7 @@ class Passes {
   bool warpgroup_;
   float* key_slots_ = nullptr;
   float* query_slots_ = nullptr;
+  unsigned* meetings_ = nullptr;
   float* row_scalar_ = nullptr;
   double* query_decay_ = nullptr;
   double* key_decay_ = nullptr;

@@ -14,6 +14,7 @@ LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
 bool describe_boxes(Mode mode, WarpgroupParams& params);
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream);
 cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream);
+std::optional<cudaError_t> launch_narrow_jointly_boxes(const WarpgroupParams& params, cudaStream_t stream);
 
 bool warpgroup_available() {
   int device = 0, major = 0, minor = 0;
@@ -45,6 +46,15 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
   return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);
 }
 
+std::optional<cudaError_t> launch_warpgroup_jointly(WarpgroupPass pass, const WarpgroupParams& params,
+                                                    cudaStream_t stream) {
+  WarpgroupParams described = params;
+  if (pass == WarpgroupPass::kForward && describe_boxes(Mode::kRun, described)) {
+    return launch_narrow_jointly_boxes(described, stream);
+  }
+  return std::nullopt;
+}
+
 #else
 
 bool warpgroup_available() {
@@ -55,6 +65,9 @@ cudaError_t launch_warpgroup(WarpgroupPass, Mode, bool, const WarpgroupParams&, 
 }
 cudaError_t launch_warpgroup_pair(WarpgroupPass, const WarpgroupParams&, const WarpgroupParams&, cudaStream_t) {
   return cudaErrorInvalidValue;
+}
+std::optional<cudaError_t> launch_warpgroup_jointly(WarpgroupPass, const WarpgroupParams&, cudaStream_t) {
+  return std::nullopt;
 }
 
 #endif

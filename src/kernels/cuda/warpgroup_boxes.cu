@@ -1,7 +1,7 @@
 // Forward passes of heads of up to 64, their rows fetched in boxes.
 #include <cuda.h>
 
-#include "kernels/cuda/warpgroup_kernel.cuh"
+#include "kernels/cuda/warpgroup_joint.cuh"
 
 namespace cosformer::kernels::cuda {
 namespace {
@@ -68,6 +68,13 @@ cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaSt
 cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream) {
   return launch_pair_of<WarpgroupPass::kForward, Mode::kSum, WarpgroupPass::kForward, WarpgroupFetch::kCopies,
                         WarpgroupFetch::kBoxes>(first, second, stream);
+}
+
+std::optional<cudaError_t> launch_narrow_jointly_boxes(const WarpgroupParams& params, cudaStream_t stream) {
+  using enum WarpgroupPass;
+  return launch_joint_kernel<WarpgroupSweep<kForward, Mode::kSum, WarpgroupExtra::kNothing, WarpgroupFetch::kCopies>,
+                             WarpgroupSweep<kForward, Mode::kRun, WarpgroupExtra::kNothing, WarpgroupFetch::kBoxes>>(
+      params, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -51,15 +51,52 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::c
       finish_rows(x + kTile, 0U, 1, position, scale, out);
     }
   }
-  if constexpr (kUpdate) {
-    wgmma::wait<0>();
-    wgmma::settle(state[0]);
-    wgmma::settle(state[1]);
+  if constexpr (kUpdate) settle_state();
+}
+
+// A chunk's features are made from what has been fetched on their way to the products.
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+template <class Meanwhile>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::sum_keys(const Span& chunks,
+                                                                                        Meanwhile meanwhile) {
+  int at = chunks.begin, first = -1, last = -1, stage = 0;
+  bool first_chunk = true;
+  A raw[2][2];
+  const auto chunk = [&](int x) { return chunks.template chunk<kLastFirst>(x); };
+  const auto make_ready = [&] {
+    const int position = chunk(at);
+    follow_powers(position, first, last);
+    set_turns<true, false, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
+    first_chunk = false;
+    wait_copies<kAhead - 1>();
+    wgmma::publish_shared();
+    __syncthreads();
+    fetch_if(at + kAhead * kChunk < chunks.end, stage_ahead(stage), chunk(at + kAhead * kChunk));
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      A& step = raw[k / 2][k % 2];
+      load_transposed(step, feature_tile(stage), k);
+      step = {{relu_pair(step.r[0]), relu_pair(step.r[1]), relu_pair(step.r[2]), relu_pair(step.r[3])}};
+    }
+  };
+  if (at < chunks.end) make_ready();
+  while (at < chunks.end) {
+    const Io* weights = weights_at(chunk(at));
+    A parts[2][4];
+    weigh_features(parts, raw[0], weights, 0);
+    weigh_features(parts, raw[1], weights, 2);
+    add_to_state(stage, parts);
+    if (at == chunks.begin) meanwhile();
+    at += kChunk;
+    stage = stage + 1 == kStages ? 0 : stage + 1;
+    if (at < chunks.end) make_ready();
+    settle_state();
   }
 }
 
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(const float (*sum)[2][9][4]) {
+template <class Meanwhile, class Start>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(Meanwhile meanwhile, Start start) {
   locate<false, kRowsAreQueries>();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
   const Span chunks = span();
@@ -70,23 +107,19 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
   if constexpr (kDecayGradient) decay_sum() = 0.0;
   start_rows(chunk(at));
   if (at < end) {
-    for (int i = 0; i < kStages - 1; ++i) fetch_if(at + i * kChunk < end, i, chunk(at + i * kChunk));
+    for (int i = 0; i < kAhead; ++i) fetch_if(at + i * kChunk < end, i, chunk(at + i * kChunk));
     fetch_late(end, at);
   }
+  if constexpr (!kSumsKeys) meanwhile();
   take_angles();
   keep_angles<kLastFirst>(shared + kAngles);
-  if constexpr (!kInter) load_state(0), load_state(1);
+  if constexpr (!kInter) start(0), start(1);
   if constexpr (kIntra) build_distances(floats(kDistances));
   clear_blocks();
   if constexpr (kInter) {  // by parts, which takes half of the registers
-    if (sum != nullptr) {
-      take_state(0, *sum);
-      take_state(1, *sum);
-    } else {
-      load_state(0);
-    }
+    start(0);
     publish_state(0);
-    if (sum == nullptr) load_state(1);
+    start(1);
     publish_state(1);
   }
   if constexpr (kRowSums) clear_block(state[0]), clear_block(state[1]);
@@ -94,37 +127,41 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     wgmma::publish_shared();
     __syncthreads();
   }
-  int first = -1, last = -1, stage = 0;
-  unsigned round = 0;  // odd or even, of the stages' use
-  bool first_chunk = true;
-  for (; at < end; at += kChunk) {
-    const int position = chunk(at), next = at + (kStages - 1) * kChunk;
-    if constexpr (kUpdate) follow_powers(position, first, last);
-    set_turns<kUpdate, kInter, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
-    first_chunk = false;
-    if constexpr (kBoxes) {
-      barriers::wait(barrier(stage), round);
-    } else {
-      wait_copies<kHasLate ? 1 : kStages - 2>();
-    }
-    prepare(stage, position);
-    if constexpr (kUpdate || kBoxes) wgmma::publish_shared();
-    if constexpr (kUpdate) {
-      __syncthreads();
-    } else if constexpr (kBoxes) {
-      __syncwarp();
-    }
-    fetch_if(next < end, stage == 0 ? kStages - 1 : stage - 1, chunk(next));
-    compute(stage, position);
-    fetch_late(end, at + kChunk);
-    if constexpr (kWaitsAtEnd) __syncthreads();
-    if constexpr (kIntra) {
-      publish_state(0);
-      publish_state(1);
-    }
-    if (++stage == kStages) {
-      stage = 0;
-      round ^= 1U;
+  if constexpr (kSumsKeys) {
+    sum_keys(chunks, meanwhile);
+  } else {
+    int first = -1, last = -1, stage = 0;
+    unsigned round = 0;  // odd or even, of the stages' use
+    bool first_chunk = true;
+    for (; at < end; at += kChunk) {
+      const int position = chunk(at), next = at + kAhead * kChunk;
+      if constexpr (kUpdate) follow_powers(position, first, last);
+      set_turns<kUpdate, kInter, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
+      first_chunk = false;
+      if constexpr (kBoxes) {
+        barriers::wait(barrier(stage), round);
+      } else {
+        wait_copies<kHasLate ? 1 : kAhead - 1>();
+      }
+      prepare(stage, position);
+      if constexpr (kUpdate || kBoxes) wgmma::publish_shared();
+      if constexpr (kUpdate) {
+        __syncthreads();
+      } else if constexpr (kBoxes) {
+        __syncwarp();
+      }
+      fetch_if(next < end, stage_ahead(stage), chunk(next));
+      compute(stage, position);
+      fetch_late(end, at + kChunk);
+      if constexpr (kWaitsAtEnd) __syncthreads();
+      if constexpr (kIntra) {
+        publish_state(0);
+        publish_state(1);
+      }
+      if (++stage == kStages) {
+        stage = 0;
+        round ^= 1U;
+      }
     }
   }
   if constexpr (kBoxes) boxes::await_stores();
@@ -150,7 +187,8 @@ __global__ void __launch_bounds__(Sweep::kThreads, Sweep::kMinBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
-  Sweep(params, shared).run();
+  Sweep sweep(params, shared);
+  sweep.run([] {}, [&](int part) { sweep.begin_state(part); });
 #endif
 }
 
@@ -163,9 +201,10 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
   First summing(first, shared);
-  summing.run();
+  summing.run([] {}, [&](int part) { summing.begin_state(part); });
   __syncthreads();  // nobody reads the first one's tiles any more
-  Second(second, shared).run(&summing.state);
+  Second applying(second, shared);
+  applying.run([] {}, [&](int part) { applying.take_state(part, summing.state); });
 #endif
 }
 

@@ -151,8 +151,12 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::c
 }
 
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::load_state(int part) {
-  load_block(state[part], initial_slot(), part, 0, 0);
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::begin_state(int part) {
+  if constexpr (kInter) {
+    load_block(state[part], initial_slot(), part, 0, 0);
+  } else {
+    clear_block(state[part]);
+  }
 }
 
 // As if the sum that store_state has just stored were loaded; without that call before, the rests would be missing.

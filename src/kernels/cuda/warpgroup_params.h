@@ -10,6 +10,8 @@
 // of the queries in both, so that dout is used as it came.
 #pragma once
 
+#include <optional>
+
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/sweep_params.h"
@@ -35,12 +37,16 @@ struct WarpgroupParams {
   Destination first, second;  // out, dq, or dk and dv
   float* sums;                // Mode::kApplyAndSum: slots for the rows' own sums, one for each segment
   int sum_slots;
+  unsigned* meetings;                    // of joint launches: a number for each block
   TileMap q_map, k_map, v_map, out_map;  // where rows come and go in boxes
 };
 
 // The widest head for one warpgroup, and the widest that these kernels take.
 constexpr int kNarrowDim = 64;
 constexpr int kWarpgroupDim = 128;
+// What a segment's sum takes in a joint launch, whatever the head dim.
+constexpr int kJointFloats = 2 * kNarrowDim * (kNarrowDim + 1);
+constexpr int kMostJointSegments = 33;
 
 // Whether they were compiled and the current device can run them.
 bool warpgroup_available();
@@ -50,5 +56,9 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
 // rows), or from the queries' gradient on (with the queries' sum) the gradients of the keys and values.
 cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                   cudaStream_t stream);
+// Narrow heads in segments, all on the device at the same time: a running sweep and the sums that it starts from, in
+// slots of kJointFloats, in one launch; nothing where that cannot serve.
+std::optional<cudaError_t> launch_warpgroup_jointly(WarpgroupPass pass, const WarpgroupParams& params,
+                                                    cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

@@ -126,6 +126,10 @@ struct WarpgroupPlace {
     const std::int64_t size = 2LL * p.dim * (p.value_dim + 1);
     return states + ((static_cast<std::int64_t>(sequence) * p.heads + head) * slots + index) * size;
   }
+  // The number of the head's first segment among those of all heads.
+  __device__ __forceinline__ std::int64_t first_segment() const {
+    return (static_cast<std::int64_t>(sequence) * p.heads + head) * p.segments;
+  }
   // Where the state comes from, null: from nothing.
   __device__ __forceinline__ const float* initial_slot() const {
     if (p.initial == InitialState::kZero) return nullptr;

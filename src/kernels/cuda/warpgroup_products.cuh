@@ -15,6 +15,12 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::u
   }
   A parts[2][4];
   weighed_features(parts, feature_tile(stage), weights_at(position));
+  add_to_state(stage, parts);
+}
+
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::add_to_state(int stage,
+                                                                                            const A (&parts)[2][4]) {
   const std::uint64_t values = wgmma::descriptor(value_tile(stage), base + kExtras - value_tile(stage));
   wgmma::fence();
 #pragma unroll

@@ -367,24 +367,31 @@ struct WarpgroupSteps : WarpgroupPlace {
 
   // The features of a tile as the operand of the state's sum: transposed, times the columns' cosines and sines.
   __device__ __forceinline__ void weighed_features(A (&parts)[2][4], std::uint32_t tile, const Io* weights) {
-    // Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
-    const std::uint32_t words_at = shared_address(weights) + t * 32;
-    const std::uint32_t row = tile + ((lane & 7) + (lane >> 4) * 8) * 128;
-    const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
 #pragma unroll
     for (int k = 0; k < 4; k += 2) {
       A raw[2];
-      E::load4_transposed(raw[0].r, row + swizzle + k * 2048);
-      E::load4_transposed(raw[1].r, row + swizzle + (k + 1) * 2048);
+      load_transposed(raw[0], tile, k);
+      load_transposed(raw[1], tile, k + 1);
+      weigh_features(parts, raw, weights, k);
+    }
+  }
+  // Step k of a tile's depth.
+  __device__ __forceinline__ void load_transposed(A& raw, std::uint32_t tile, int k) {
+    const std::uint32_t row = tile + ((lane & 7) + (lane >> 4) * 8) * 128;
+    const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
+    E::load4_transposed(raw.r, row + swizzle + k * 2048);
+  }
+  // Steps k and k + 1. Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
+  __device__ __forceinline__ void weigh_features(A (&parts)[2][4], const A (&raw)[2], const Io* weights, int k) {
+    const std::uint32_t words_at = shared_address(weights) + t * 32;
 #pragma unroll
-      for (int part = 0; part < 2; ++part) {
-        const uint4 words = load_shared_16(words_at + part * 128 + k * 8);
+    for (int part = 0; part < 2; ++part) {
+      const uint4 words = load_shared_16(words_at + part * 128 + k * 8);
 #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const std::uint32_t low = j == 0 ? words.x : words.z, high = j == 0 ? words.y : words.w;
-          parts[part][k + j] = {{multiply_pair(raw[j].r[0], low), multiply_pair(raw[j].r[1], low),
-                                 multiply_pair(raw[j].r[2], high), multiply_pair(raw[j].r[3], high)}};
-        }
+      for (int j = 0; j < 2; ++j) {
+        const std::uint32_t low = j == 0 ? words.x : words.z, high = j == 0 ? words.y : words.w;
+        parts[part][k + j] = {{multiply_pair(raw[j].r[0], low), multiply_pair(raw[j].r[1], low),
+                               multiply_pair(raw[j].r[2], high), multiply_pair(raw[j].r[3], high)}};
       }
     }
   }

@@ -41,7 +41,9 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr int kMinBlocks = kUpdate ? 2 : (kForward ? 4 : 3);
   // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks.
   static constexpr bool kSumsKeys = kMode == Mode::kSum && kRowsAreQueries;
-  static constexpr int kStages = kInter ? 2 : (kSumsKeys ? 4 : 3);
+  static constexpr int kStages = kInter ? 2 : (kSumsKeys ? 5 : 3);
+  // Sums of keys make the next chunk ready while the products of one are under way: its stage is free one chunk later.
+  static constexpr int kAhead = kStages - (kSumsKeys ? 2 : 1);
   static constexpr bool kLastFirst = kMode == Mode::kSum;
   // Growth spares instructions, which gradients of keys with a decay have most of. Queries must use the same rounded
   // numbers in both passes: their errors cancel in part.
@@ -102,6 +104,10 @@ struct WarpgroupSweep : WarpgroupSteps {
     return target_of(number == 0 ? w.first : w.second, kRowsAreQueries ? q_begin : k_begin, position);
   }
 
+  // The stage of the chunk that is fetched while another is at work.
+  __device__ __forceinline__ static int stage_ahead(int stage) {
+    return stage + kAhead < kStages ? stage + kAhead : stage + kAhead - kStages;
+  }
   // Addresses of tiles in a stage, and arrays.
   __device__ __forceinline__ std::uint32_t x_tile(int stage) const { return base + stage * kStageBytes; }
   __device__ __forceinline__ std::uint32_t feature_tile(int stage) const { return x_tile(stage) + kRowTiles * kTile; }
@@ -143,12 +149,19 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ void prepare(int stage, int position);
   __device__ __forceinline__ void clear_blocks();
   // The state.
-  __device__ __forceinline__ void load_state(int part);
+  // From memory; sums begin with nothing.
+  __device__ __forceinline__ void begin_state(int part);
   __device__ __forceinline__ void take_state(int part, const float (&sum)[2][9][4]);
   __device__ __forceinline__ void store_state(int index);
   __device__ __forceinline__ void publish_state(int part);
+  __device__ __forceinline__ void settle_state() {
+    wgmma::wait<0>();
+    wgmma::settle(state[0]);
+    wgmma::settle(state[1]);
+  }
   // Products.
   __device__ __forceinline__ void update(int stage, int position);
+  __device__ __forceinline__ void add_to_state(int stage, const A (&parts)[2][4]);
   template <int kTiles>
   __device__ __forceinline__ void value_rows_product(int stage, std::uint32_t x_tile, const A (&other)[4],
                                                      float (&out)[kTiles][4]);
@@ -162,8 +175,12 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ void finish_rows(std::uint32_t tile, std::uint32_t own, int number, int position,
                                               float (&scale)[2], float (&out)[kTiles][4]);
   __device__ __forceinline__ void compute(int stage, int position);
-  // From a sum in memory or in registers, or from nothing.
-  __device__ __forceinline__ void run(const float (*sum)[2][9][4] = nullptr);
+  template <class Meanwhile>
+  __device__ __forceinline__ void sum_keys(const Span& chunks, Meanwhile meanwhile);
+  // `meanwhile` is done while the first rows come, or products of the first are under way; `start` puts into a part of
+  // the state what it starts from.
+  template <class Meanwhile, class Start>
+  __device__ __forceinline__ void run(Meanwhile meanwhile, Start start);
 };
 
 }  // namespace cosformer::kernels::cuda

@@ -1,0 +1,225 @@
+// Long sequences in one launch: blocks sum the columns of their segments, the blocks of a head turn these sums into
+// what each segment starts from, and go on with their sweeps, the first rows of which have come meanwhile. Heads do not
+// wait for each other.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include <cooperative_groups.h>
+
+#include "kernels/cuda/warpgroup_kernel.cuh"
+
+namespace cosformer::kernels::cuda {
+
+// Where the blocks of a head wait for each other, all on the device at the same time: a number for each in memory,
+// which says how far it has come.
+struct HeadMeeting {
+  unsigned* numbers;
+  int own, blocks;
+
+  __device__ __forceinline__ explicit HeadMeeting(const WarpgroupPlace& place)
+      : numbers(place.w.meetings + place.first_segment()), own(place.segment), blocks(place.p.segments) {}
+
+  __device__ __forceinline__ void start() const {
+    if (threadIdx.x == 0) numbers[own] = 0;
+  }
+  // What this block has written before is seen by those that await the number.
+  __device__ __forceinline__ void announce(unsigned number) const {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(numbers + own), "r"(number) : "memory");
+    }
+  }
+  __device__ __forceinline__ void await(unsigned number) const {
+    for (int block = threadIdx.x; block < blocks; block += blockDim.x) {
+      unsigned seen;
+      do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(numbers + block) : "memory");
+      } while (seen < number);
+    }
+    __syncthreads();
+  }
+};
+
+// The sums of a head's segments in memory: each thread's accumulators as they are, in pieces of four numbers, then the
+// extra column. A sum becomes the sum of those before it, added in their order.
+struct JointSums {
+  static constexpr int kThreads = 128, kTiles = 8;
+  static constexpr int kPieces = 2 * kTiles * kThreads;
+  static_assert(kJointFloats == 4 * kPieces + kThreads);
+
+  float* first;  // of the head's first segment
+  int segments, own;
+
+  __device__ __forceinline__ explicit JointSums(const WarpgroupPlace& place)
+      : first(place.p.states + place.first_segment() * kJointFloats), segments(place.p.segments), own(place.segment) {}
+
+  __device__ __forceinline__ float4& piece(int segment, int number) const {
+    return *reinterpret_cast<float4*>(first + segment * kJointFloats + number * 4);
+  }
+  __device__ __forceinline__ float4& own_piece(int part, int tile) const {
+    return piece(own, (part * kTiles + tile) * kThreads + static_cast<int>(threadIdx.x));
+  }
+  __device__ __forceinline__ float& extra(int segment, int number) const {
+    return first[segment * kJointFloats + kPieces * 4 + number];
+  }
+  // Of the extra column: this thread's accumulator i.
+  __device__ __forceinline__ static int extra_number(const WarpgroupPlace& place, int part, int i) {
+    return part * 64 + place.warp * 16 + place.g + i / 2 * 8;
+  }
+
+  __device__ __forceinline__ void put(const WarpgroupPlace& place, const float (&state)[2][9][4]) const {
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+#pragma unroll
+      for (int n = 0; n < kTiles; ++n) {
+        const float(&x)[4] = state[part][n];
+        own_piece(part, n) = {x[0], x[1], x[2], x[3]};
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i += 2) {  // head and rest were summed apart
+        if (place.t == 0) extra(own, extra_number(place, part, i)) = state[part][8][i] + state[part][8][i + 1];
+      }
+    }
+  }
+
+  // A block's share of all: some of the pieces, each through all segments, many loads under way. The extra column is
+  // short: each block adds up its own, to shared memory.
+  __device__ __forceinline__ void scan(const WarpgroupPlace& place, float* extras) const {
+    // Of a whole segment: only the first and the last can be shorter, and nothing decays in them.
+    const float decay = decay_of(place.log_decay(), place.p.segment_tokens);
+    const int thread = static_cast<int>(threadIdx.x);
+    struct At {
+      int number, segment;
+    };
+    const auto next = [&](At at) {
+      return at.segment + 1 < segments ? At{at.number, at.segment + 1} : At{at.number + segments * kThreads, 0};
+    };
+    constexpr int kBatch = 16;
+    float own_extra = 0.0F;
+    for (int segment = 0; segment < own; segment += kBatch) {
+      float its[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) its[i] = segment + i < own ? extra(segment + i, thread) : 0.0F;
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) own_extra = segment + i < own ? decay * own_extra + its[i] : own_extra;
+    }
+    At at{own * kThreads + thread, 0};
+    float4 sum{};
+    while (at.number < kPieces) {
+      float4 its[kBatch];
+      At ahead = at;
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (ahead.number < kPieces && ahead.segment + 1 < segments) its[i] = piece(ahead.segment, ahead.number);
+        ahead = next(ahead);
+      }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        if (at.number >= kPieces) break;
+        if (at.segment == 0) sum = {};
+        piece(at.segment, at.number) = sum;
+        sum = {decay * sum.x + its[i].x, decay * sum.y + its[i].y, decay * sum.z + its[i].z, decay * sum.w + its[i].w};
+        at = next(at);
+      }
+    }
+    extras[thread] = own_extra;
+  }
+
+  __device__ __forceinline__ void take(const WarpgroupPlace& place, const float* extras,
+                                       float (&state)[2][9][4]) const {
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+#pragma unroll
+      for (int n = 0; n < kTiles; ++n) {
+        const float4 x = own_piece(part, n);
+        state[part][n][0] = x.x;
+        state[part][n][1] = x.y;
+        state[part][n][2] = x.z;
+        state[part][n][3] = x.w;
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i += 2) {  // columns 0 and 2 of the extra block
+        state[part][8][i] = place.t < 2 ? extras[extra_number(place, part, i)] : 0.0F;
+        state[part][8][i + 1] = 0.0F;
+      }
+    }
+  }
+};
+
+template <class First, class Second>
+__global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, Second::kMinBlocks))
+    warpgroup_joint_kernel(const __grid_constant__ WarpgroupParams params) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  static_assert(Second::kAngles - Second::kRowDots >= JointSums::kThreads * 4);  // arrays of the loop, free before it
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const SweepParams& p = params.sweep;
+  First summing(params, shared);
+  summing.template locate<false, First::kRowsAreQueries>();
+  HeadMeeting(summing).start();
+  const auto grid = cooperative_groups::this_grid();
+  const auto started = grid.barrier_arrive();
+  // Of all blocks: from then on numbers are not what was left by others.
+  const auto await_start = [&] { grid.barrier_wait(decltype(grid)::arrival_token{started}); };
+  if (summing.segment + 1 == p.segments) {  // nothing starts after it
+    await_start();
+  } else {
+    summing.run(await_start, [&](int part) { summing.begin_state(part); });
+    JointSums(summing).put(summing, summing.state);
+  }
+  HeadMeeting(summing).announce(1);  // and nobody reads the first one's tiles any more
+  Second sweeping(params, shared);
+  float* const extras = sweeping.floats(Second::kRowDots);
+  const auto scan = [&] {
+    HeadMeeting(sweeping).await(1);
+    JointSums(sweeping).scan(sweeping, extras);
+    HeadMeeting(sweeping).announce(2);
+  };
+  sweeping.run(scan, [&](int part) {
+    if (part != 0) return;
+    HeadMeeting(sweeping).await(2);
+    JointSums(sweeping).take(sweeping, extras, sweeping.state);
+  });
+#endif
+}
+
+// How many blocks of a kernel the current device can hold at once.
+template <class Kernel>
+std::int64_t blocks_at_once(Kernel kernel, int threads, int shared_bytes) {
+  constexpr int kDevices = 64;
+  static std::atomic<std::int64_t> known[kDevices];  // zero: not asked yet
+  int device = 0, processors = 0, blocks = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return 0;
+  if (known[device] == 0 &&
+      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, static_cast<std::size_t>(shared_bytes)) ==
+          cudaSuccess) {
+    known[device] = static_cast<std::int64_t>(processors) * blocks;
+  }
+  return known[device];
+}
+
+template <class First, class Second>
+std::optional<cudaError_t> launch_joint_kernel(const WarpgroupParams& params, cudaStream_t stream) {
+  constexpr int kSharedBytes = std::max(First::kSharedBytes, Second::kSharedBytes);
+  const auto kernel = warpgroup_joint_kernel<First, Second>;
+  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  if (status != cudaSuccess) return status;
+  const SweepParams& p = params.sweep;
+  const std::int64_t blocks = p.sequences * p.heads * p.segments;
+  if (blocks > blocks_at_once(kernel, First::kThreads, kSharedBytes)) return std::nullopt;
+  cudaLaunchAttribute together{};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(First::kThreads);
+  config.dynamicSmemBytes = kSharedBytes;
+  config.stream = stream;
+  config.attrs = &together;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, params);
+}
+
+}  // namespace cosformer::kernels::cuda
