@@ -43,6 +43,24 @@ TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
           aligned(view, columns, dtype) ? 1 : 0};
 }
 
+// A token's row is found by 32-bit strides.
+inline bool narrow(std::int64_t time_stride) {
+  return time_stride < (1LL << 31) && time_stride > -(1LL << 31);
+}
+
+inline bool valid(const Problem& p) {
+  const bool shapes = p.dim > 0 && p.dim <= kMaxHeadDim && p.value_dim > 0 && p.value_dim <= kMaxHeadDim &&
+                      p.heads > 0 && p.sequences >= 0 && p.q_length >= 0 && p.k_length >= 0 &&
+                      p.q_length < (1LL << 30) && p.k_length < (1LL << 30) && narrow(p.q.time_stride) &&
+                      narrow(p.k.time_stride) && narrow(p.v.time_stride) && narrow(p.out.time_stride);
+  const bool state = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
+  const std::int64_t query_rows = p.cu_seqlens_q == nullptr ? p.sequences * p.q_length : p.total_q;
+  return shapes && p.dtype != DType::kFloat64 && (p.cu_seqlens_q == nullptr) == (p.cu_seqlens_k == nullptr) &&
+         (p.state_kv_in == nullptr) == (p.state_z_in == nullptr) &&
+         (p.state_kv_out == nullptr) == (p.state_z_out == nullptr) && (!state || p.causal) &&
+         (p.normalizer == Normalizer::kNone || p.denominator.data != nullptr || query_rows == 0);
+}
+
 // Whether the kernels for Hopper's warpgroups can serve.
 inline bool suits_warpgroup(const Problem& p, const Gradients* g) {
   const auto fits = [&](const auto& view, std::int64_t columns) { return aligned(view, columns, p.dtype); };

@@ -79,7 +79,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
       step = {{relu_pair(step.r[0]), relu_pair(step.r[1]), relu_pair(step.r[2]), relu_pair(step.r[3])}};
     }
   };
-  if (at < chunks.end) make_ready();
+  if (at < chunks.end) {
+    make_ready();
+  } else {
+    meanwhile();
+  }
   while (at < chunks.end) {
     const Io* weights = weights_at(chunk(at));
     A parts[2][4];
