@@ -22,10 +22,11 @@ class Passes {
         key_slots_ = p.key_sums;
         plan_.slots_keys = 1;
       } else {
-        key_slots_ = workspace_.take<float>(heads * floats_of(plan_.slots_keys));
+        const std::int64_t joint = warpgroup_ && narrow() && plan_.scans ? plan_.state_cut.count * kJointFloats : 0;
+        key_slots_ = workspace_.take<float>(heads * std::max(plan_.slots_keys * plan_.slot_floats, joint));
       }
       if (plan_.scans) meetings_ = workspace_.take<unsigned>(heads * plan_.state_cut.count);
-      if (g != nullptr) query_slots_ = workspace_.take<float>(heads * floats_of(plan_.slots_queries));
+      if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
     if (p.normalizer == Normalizer::kSum && (g != nullptr || plan_.two_sided)) {
       row_scalar_ = workspace_.take<float>(plan_.query_rows * p.heads);
@@ -56,7 +57,7 @@ class Passes {
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kForward, side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
-      if (launch_jointly(Role::kForward, sweep)) continue;
+      if (launch_jointly(sweep)) continue;
       prefix_of_keys(side == 1);
       if (p_.state_kv_out != nullptr) sweep.store = StoreState::kFinal;
       launch(Role::kForward, Mode::kRun, sweep);
@@ -106,12 +107,6 @@ class Passes {
   }
 
  private:
-  // Of a head's slots.
-  std::int64_t floats_of(int slots) const {
-    const std::int64_t joint = warpgroup_ && narrow() && plan_.scans ? plan_.state_cut.count * kJointFloats : 0;
-    return std::max(slots * plan_.slot_floats, joint);
-  }
-
   void full_backward() {
     if (p_.key_sums == nullptr) sum_keys();
     const SweepParams keys = applied(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
@@ -283,16 +278,18 @@ class Passes {
     });
   }
 
-  // A running sweep with its sums and their scan in one launch, where that is possible.
-  bool launch_jointly(Role role, SweepParams s) {
-    const bool carries = s.precise || (role == Role::kForward ? p_.state_kv_in : g_->d_state_kv_out) != nullptr;
-    if (!warpgroup_ || !narrow() || carries || plan_.two_sided || s.segments == 1 || s.segments > kMostJointSegments) {
+  // The forward sweep with its sums and their scan in one launch, where that is possible.
+  bool launch_jointly(SweepParams s) {
+    const bool carries = s.precise || p_.state_kv_in != nullptr;
+    if (!warpgroup_ || !narrow() || carries || plan_.two_sided || s.segments == 1 || s.segments > kMostJointBlocks) {
       return false;
     }
-    s.slot_step = 1;
+    const JointCut cut = joint_cut(plan_.longest, s.segments);
+    s.segment_tokens = cut.tokens;
+    s.first_shorter_by = cut.tokens - cut.first;
     bool launched = false;
     launches_.add([&](cudaStream_t stream) {
-      const auto status = launch_warpgroup_jointly(warpgroup_pass(role), for_warpgroup(role, s), stream);
+      const auto status = launch_forward_jointly(for_warpgroup(Role::kForward, s), stream);
       launched = status.has_value();
       return status.value_or(cudaSuccess);
     });

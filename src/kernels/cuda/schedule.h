@@ -40,6 +40,24 @@ inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::i
   return {static_cast<int>((padded + tokens - 1) / tokens), static_cast<int>(tokens)};
 }
 
+// A joint launch of `blocks` blocks for a sequence: one segment more, the first of another length.
+struct JointCut {
+  int first, tokens;
+};
+// One block sweeps the first while the others sum theirs, so that neither waits long. In chunks of a sweep: a chunk's
+// sum takes 0.45, and the first chunk of all 12 more, because the sweep's code comes from a memory that is busy.
+inline JointCut joint_cut(std::int64_t length, int blocks) {
+  constexpr double kSum = 0.45, kFarCode = 12.0;
+  const int chunks = static_cast<int>((length + kFrameBlock - 1) / kFrameBlock);
+  const auto first_of = [&](int each) { return chunks - blocks * each; };
+  const auto time_of = [&](int each) { return std::max(kSum * each, kFarCode + first_of(each)) + each; };
+  int best = chunks / (blocks + 1);
+  for (int each = best + 1; first_of(each) > 0; ++each) {
+    if (time_of(each) < time_of(best)) best = each;
+  }
+  return {first_of(best) * kFrameBlock, best * kFrameBlock};
+}
+
 // Hands out pieces of the workspace; without memory it only counts.
 class Workspace {
  public:

@@ -46,13 +46,10 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
   return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);
 }
 
-std::optional<cudaError_t> launch_warpgroup_jointly(WarpgroupPass pass, const WarpgroupParams& params,
-                                                    cudaStream_t stream) {
+std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params, cudaStream_t stream) {
   WarpgroupParams described = params;
-  if (pass == WarpgroupPass::kForward && describe_boxes(Mode::kRun, described)) {
-    return launch_narrow_jointly_boxes(described, stream);
-  }
-  return std::nullopt;
+  if (!describe_boxes(Mode::kRun, described)) return std::nullopt;
+  return launch_narrow_jointly_boxes(described, stream);
 }
 
 #else
@@ -66,7 +63,7 @@ cudaError_t launch_warpgroup(WarpgroupPass, Mode, bool, const WarpgroupParams&, 
 cudaError_t launch_warpgroup_pair(WarpgroupPass, const WarpgroupParams&, const WarpgroupParams&, cudaStream_t) {
   return cudaErrorInvalidValue;
 }
-std::optional<cudaError_t> launch_warpgroup_jointly(WarpgroupPass, const WarpgroupParams&, cudaStream_t) {
+std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams&, cudaStream_t) {
   return std::nullopt;
 }
 

@@ -1,6 +1,10 @@
 // Long sequences in one launch: blocks sum the columns of their segments, the blocks of a head turn these sums into
 // what each segment starts from, and go on with their sweeps, the first rows of which have come meanwhile. Heads do not
 // wait for each other.
+//
+// The first segment starts from nothing, and nothing starts from the last one's sum. So one block of each head has
+// both: while the others sum, it sweeps the first, which is shorter by p.first_shorter_by, and its state is that
+// segment's sum.
 #pragma once
 
 #include <atomic>
@@ -84,10 +88,11 @@ struct JointSums {
     }
   }
 
-  // A block's share of all: some of the pieces, each through all segments, many loads under way. The extra column is
+  // What starts segment `begun` is added up. A block does its share for all: some of the pieces, each through all
+  // segments, many loads under way; the last segment's start goes to where the first one's sum was. The extra column is
   // short: each block adds up its own, to shared memory.
-  __device__ __forceinline__ void scan(const WarpgroupPlace& place, float* extras) const {
-    // Of a whole segment: only the first and the last can be shorter, and nothing decays in them.
+  __device__ __forceinline__ void scan(const WarpgroupPlace& place, int begun, float* extras) const {
+    // Of a whole segment: nothing decays in the first.
     const float decay = decay_of(place.log_decay(), place.p.segment_tokens);
     const int thread = static_cast<int>(threadIdx.x);
     struct At {
@@ -98,12 +103,12 @@ struct JointSums {
     };
     constexpr int kBatch = 16;
     float own_extra = 0.0F;
-    for (int segment = 0; segment < own; segment += kBatch) {
+    for (int segment = 0; segment < begun; segment += kBatch) {
       float its[kBatch];
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) its[i] = segment + i < own ? extra(segment + i, thread) : 0.0F;
+      for (int i = 0; i < kBatch; ++i) its[i] = segment + i < begun ? extra(segment + i, thread) : 0.0F;
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) own_extra = segment + i < own ? decay * own_extra + its[i] : own_extra;
+      for (int i = 0; i < kBatch; ++i) own_extra = segment + i < begun ? decay * own_extra + its[i] : own_extra;
     }
     At at{own * kThreads + thread, 0};
     float4 sum{};
@@ -112,15 +117,20 @@ struct JointSums {
       At ahead = at;
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
-        if (ahead.number < kPieces && ahead.segment + 1 < segments) its[i] = piece(ahead.segment, ahead.number);
+        if (ahead.number < kPieces) its[i] = piece(ahead.segment, ahead.number);
         ahead = next(ahead);
       }
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
         if (at.number >= kPieces) break;
-        if (at.segment == 0) sum = {};
-        piece(at.segment, at.number) = sum;
-        sum = {decay * sum.x + its[i].x, decay * sum.y + its[i].y, decay * sum.z + its[i].z, decay * sum.w + its[i].w};
+        if (at.segment == 0) {
+          sum = its[i];
+        } else {
+          piece(at.segment, at.number) = sum;
+          sum = {decay * sum.x + its[i].x, decay * sum.y + its[i].y, decay * sum.z + its[i].z,
+                 decay * sum.w + its[i].w};
+        }
+        if (at.segment + 1 == segments) piece(0, at.number) = sum;
         at = next(at);
       }
     }
@@ -156,27 +166,34 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
   extern __shared__ __align__(1024) unsigned char shared[];
   const SweepParams& p = params.sweep;
   First summing(params, shared);
-  summing.template locate<false, First::kRowsAreQueries>();
+  summing.place();
   HeadMeeting(summing).start();
   const auto grid = cooperative_groups::this_grid();
   const auto started = grid.barrier_arrive();
   // Of all blocks: from then on numbers are not what was left by others.
   const auto await_start = [&] { grid.barrier_wait(decltype(grid)::arrival_token{started}); };
-  if (summing.segment + 1 == p.segments) {  // nothing starts after it
-    await_start();
+  const auto from_nothing = [](auto& sweep) { return [&sweep](int part) { sweep.clear_block(sweep.state[part]); }; };
+  if (summing.segment == 0) {
+    Second leading(params, shared);
+    leading.place();
+    leading.run(leading.joint_span(0), await_start, from_nothing(leading));
+    JointSums(leading).put(leading, leading.state);
+    leading.retire_barriers();
   } else {
-    summing.run(await_start, [&](int part) { summing.begin_state(part); });
+    summing.run(summing.joint_span(summing.segment), await_start, from_nothing(summing));
     JointSums(summing).put(summing, summing.state);
   }
   HeadMeeting(summing).announce(1);  // and nobody reads the first one's tiles any more
   Second sweeping(params, shared);
+  sweeping.place();
+  const int segment = sweeping.segment == 0 ? p.segments : sweeping.segment;
   float* const extras = sweeping.floats(Second::kRowDots);
   const auto scan = [&] {
     HeadMeeting(sweeping).await(1);
-    JointSums(sweeping).scan(sweeping, extras);
+    JointSums(sweeping).scan(sweeping, segment, extras);
     HeadMeeting(sweeping).announce(2);
   };
-  sweeping.run(scan, [&](int part) {
+  sweeping.run(sweeping.joint_span(segment), scan, [&](int part) {
     if (part != 0) return;
     HeadMeeting(sweeping).await(2);
     JointSums(sweeping).take(sweeping, extras, sweeping.state);

@@ -101,9 +101,15 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 template <class Meanwhile, class Start>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(Meanwhile meanwhile, Start start) {
-  locate<false, kRowsAreQueries>();
+  place();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
-  const Span chunks = span();
+  run(span(), meanwhile, start);
+}
+
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+template <class Meanwhile, class Start>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(const Span& chunks,
+                                                                                   Meanwhile meanwhile, Start start) {
   const int end = chunks.end;
   const auto chunk = [&](int at) { return chunks.template chunk<kLastFirst>(at); };
   int at = chunks.begin;

@@ -46,7 +46,7 @@ constexpr int kNarrowDim = 64;
 constexpr int kWarpgroupDim = 128;
 // What a segment's sum takes in a joint launch, whatever the head dim.
 constexpr int kJointFloats = 2 * kNarrowDim * (kNarrowDim + 1);
-constexpr int kMostJointSegments = 33;
+constexpr int kMostJointBlocks = 33;  // for a head; the scan of more would take long
 
 // Whether they were compiled and the current device can run them.
 bool warpgroup_available();
@@ -56,9 +56,8 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
 // rows), or from the queries' gradient on (with the queries' sum) the gradients of the keys and values.
 cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                   cudaStream_t stream);
-// Narrow heads in segments, all on the device at the same time: a running sweep and the sums that it starts from, in
-// slots of kJointFloats, in one launch; nothing where that cannot serve.
-std::optional<cudaError_t> launch_warpgroup_jointly(WarpgroupPass pass, const WarpgroupParams& params,
-                                                    cudaStream_t stream);
+// The running forward sweep of narrow heads and the sums that it starts from, in one launch of p.segments blocks for
+// each head, all on the device at the same time; a slot takes kJointFloats. Nothing where that cannot serve.
+std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params, cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

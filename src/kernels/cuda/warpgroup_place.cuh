@@ -202,6 +202,13 @@ struct WarpgroupPlace {
             begin < padded ? begin + p.segment_tokens >= padded : segment == 0 && padded == 0};
   }
 
+  // Of a joint launch: one segment more than there are blocks of the head, and the first is shorter.
+  __device__ __forceinline__ Span joint_span(int number) const {
+    const int begin = max(number * p.segment_tokens - p.first_shorter_by, 0);
+    const int end = min((number + 1) * p.segment_tokens - p.first_shorter_by, padded);
+    return {begin, end, number == p.segments};
+  }
+
   // Starts the copies of this thread's pieces of a tile; `rows` moves on to the next chunk, or to the one before it.
   // `seen`: a bit for each row.
   template <bool kMasked, bool kLastFirst = false>

@@ -177,10 +177,19 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ void compute(int stage, int position);
   template <class Meanwhile>
   __device__ __forceinline__ void sum_keys(const Span& chunks, Meanwhile meanwhile);
+  __device__ __forceinline__ void place() { locate<false, kRowsAreQueries>(); }
   // `meanwhile` is done while the first rows come, or products of the first are under way; `start` puts into a part of
   // the state what it starts from.
   template <class Meanwhile, class Start>
   __device__ __forceinline__ void run(Meanwhile meanwhile, Start start);
+  // These chunks, after place.
+  template <class Meanwhile, class Start>
+  __device__ __forceinline__ void run(const Span& chunks, Meanwhile meanwhile, Start start);
+  // Before another sweep sets up its own.
+  __device__ __forceinline__ void retire_barriers() const {
+    if constexpr (!kBoxes) return;
+    for (int stage = 0; stage < kStages && lane == 0; ++stage) barriers::retire(barrier(stage));
+  }
 };
 
 }  // namespace cosformer::kernels::cuda

@@ -110,6 +110,38 @@ TEST_P(AttentionCuda, LongSequences) {
   run_cases(cases);
 }
 
+// Causal sequences in aligned rows that are cut into few and many segments, whole and not: the blocks of a head may run
+// in one launch there and wait for each other, so that every run must give the same bits.
+TEST_P(AttentionCuda, SequencesInSegments) {
+  struct Shape {
+    std::int64_t batch, heads, length;
+  };
+  constexpr Shape kShapes[] = {{1, 1, 512}, {1, 2, 1'600}, {2, 3, 777}, {1, 5, 2'111}, {1, 40, 520}, {1, 1, 4'500}};
+  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}};
+  std::vector<AttentionCase> cases;
+  for (const auto& [batch, heads, length] : kShapes) {
+    AttentionCase c;
+    c.seed = 600'000 + cases.size();
+    c.dtype = GetParam();
+    c.batch = batch;
+    c.heads = heads;
+    c.dim = length > 4'000 ? 16 : kDims[cases.size() % 3][0];
+    c.value_dim = length > 4'000 ? 16 : kDims[cases.size() % 3][1];
+    c.q_lengths = c.k_lengths = {length};
+    c.causal = true;
+    c.decay = cases.size() % 2 == 1;
+    c.normalizer = cases.size() % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
+    c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
+    cases.push_back(c);
+  }
+  run_cases(cases);
+  const CaseData data = verify::make_data(cases[1]);
+  const CaseResult first = run_on_device(cases[1], data, Path::kDirect);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(same_bits(first.out, run_on_device(cases[1], data, Path::kDirect).out)) << "run " << i;
+  }
+}
+
 // Every compiled head dim, with other value dims on either side.
 TEST_P(AttentionCuda, HeadDims) {
   std::vector<AttentionCase> cases;
