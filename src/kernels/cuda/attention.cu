@@ -286,7 +286,7 @@ class Passes {
     }
     const JointCut cut = joint_cut(plan_.longest, s.segments);
     s.segment_tokens = cut.tokens;
-    s.first_shorter_by = cut.tokens - cut.first;
+    s.first_tokens = cut.first;
     bool launched = false;
     launches_.add([&](cudaStream_t stream) {
       const auto status = launch_forward_jointly(for_warpgroup(Role::kForward, s), stream);

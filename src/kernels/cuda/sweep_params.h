@@ -51,7 +51,7 @@ struct SweepParams {
 
   std::int64_t sequences;
   int heads, slices, segments, segment_tokens;
-  int first_shorter_by;  // the first segment, in joint launches; zero in others
+  int first_tokens;  // joint launches: of the first segment
   int q_length, k_length;
   const std::int32_t* cu_seqlens_q;
   const std::int32_t* cu_seqlens_k;

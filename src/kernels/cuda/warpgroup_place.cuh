@@ -202,11 +202,10 @@ struct WarpgroupPlace {
             begin < padded ? begin + p.segment_tokens >= padded : segment == 0 && padded == 0};
   }
 
-  // Of a joint launch: one segment more than there are blocks of the head, and the first is shorter.
+  // Of a joint launch: one segment more than there are blocks of the head, and the first has its own length.
   __device__ __forceinline__ Span joint_span(int number) const {
-    const int begin = max(number * p.segment_tokens - p.first_shorter_by, 0);
-    const int end = min((number + 1) * p.segment_tokens - p.first_shorter_by, padded);
-    return {begin, end, number == p.segments};
+    const int end = p.first_tokens + number * p.segment_tokens;
+    return {number == 0 ? 0 : end - p.segment_tokens, min(end, padded), number == p.segments};
   }
 
   // Starts the copies of this thread's pieces of a tile; `rows` moves on to the next chunk, or to the one before it.
