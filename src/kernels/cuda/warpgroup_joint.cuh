@@ -3,8 +3,7 @@
 // wait for each other.
 //
 // The first segment starts from nothing, and nothing starts from the last one's sum. So one block of each head has
-// both: while the others sum, it sweeps the first, which is shorter by p.first_shorter_by, and its state is that
-// segment's sum.
+// both: while the others sum, it sweeps the first (of p.first_tokens), and its state is that segment's sum.
 #pragma once
 
 #include <atomic>
