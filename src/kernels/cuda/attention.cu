@@ -22,10 +22,10 @@ class Passes {
         key_slots_ = p.key_sums;
         plan_.slots_keys = 1;
       } else {
-        const std::int64_t joint = warpgroup_ && narrow() && plan_.scans ? plan_.state_cut.count * kJointFloats : 0;
+        const std::int64_t joint = may_be_joint() ? plan_.state_cut.count * kJointFloats : 0;
         key_slots_ = workspace_.take<float>(heads * std::max(plan_.slots_keys * plan_.slot_floats, joint));
       }
-      if (plan_.scans) meetings_ = workspace_.take<unsigned>(heads * plan_.state_cut.count);
+      if (may_be_joint()) meetings_ = workspace_.take<unsigned>(heads * plan_.state_cut.count);
       if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
     if (p.normalizer == Normalizer::kSum && (g != nullptr || plan_.two_sided)) {
@@ -278,12 +278,14 @@ class Passes {
     });
   }
 
-  // The forward sweep with its sums and their scan in one launch, where that is possible.
+  // Whether the forward sweep may have its sums and their scan in one launch with it.
+  bool may_be_joint() const {
+    const int blocks = plan_.state_cut.count;
+    return g_ == nullptr && warpgroup_ && narrow() && plan_.scans && !plan_.two_sided && !plan_.state_slots &&
+           blocks > 1 && blocks <= kMostJointBlocks;
+  }
   bool launch_jointly(SweepParams s) {
-    const bool carries = s.precise || p_.state_kv_in != nullptr;
-    if (!warpgroup_ || !narrow() || carries || plan_.two_sided || s.segments == 1 || s.segments > kMostJointBlocks) {
-      return false;
-    }
+    if (!may_be_joint()) return false;
     const JointCut cut = joint_cut(plan_.longest, s.segments);
     s.segment_tokens = cut.tokens;
     s.first_tokens = cut.first;

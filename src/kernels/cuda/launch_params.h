@@ -1,4 +1,5 @@
-// What the launches of a pass share: how views become their parameters, and what happens when one fails.
+// What the launches of a pass share: which problems they serve, how views become their parameters, and what happens
+// when one fails.
 #pragma once
 
 #include <cstdint>
