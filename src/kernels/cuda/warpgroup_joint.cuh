@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <optional>
+#include <utility>
 
 #include <cooperative_groups.h>
 
@@ -166,20 +167,23 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
   const SweepParams& p = params.sweep;
   First summing(params, shared);
   summing.place();
-  HeadMeeting(summing).start();
   const auto grid = cooperative_groups::this_grid();
-  const auto started = grid.barrier_arrive();
-  // Of all blocks: from then on numbers are not what was left by others.
-  const auto await_start = [&] { grid.barrier_wait(decltype(grid)::arrival_token{started}); };
+  decltype(grid)::arrival_token started{};
+  // When the first rows are under way. Numbers are awaited only after all blocks have done so: before that they may be
+  // what others have left.
+  const auto start = [&] {
+    HeadMeeting(summing).start();
+    started = grid.barrier_arrive();
+  };
   const auto from_nothing = [](auto& sweep) { return [&sweep](int part) { sweep.clear_block(sweep.state[part]); }; };
   if (summing.segment == 0) {
     Second leading(params, shared);
     leading.place();
-    leading.run(leading.joint_span(0), await_start, from_nothing(leading));
+    leading.run(leading.joint_span(0), start, from_nothing(leading));
     JointSums(leading).put(leading, leading.state);
     leading.retire_barriers();
   } else {
-    summing.run(summing.joint_span(summing.segment), await_start, from_nothing(summing));
+    summing.run(summing.joint_span(summing.segment), start, from_nothing(summing));
     JointSums(summing).put(summing, summing.state);
   }
   HeadMeeting(summing).announce(1);  // and nobody reads the first one's tiles any more
@@ -188,6 +192,7 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
   const int segment = sweeping.segment == 0 ? p.segments : sweeping.segment;
   float* const extras = sweeping.floats(Second::kRowDots);
   const auto scan = [&] {
+    grid.barrier_wait(std::move(started));
     HeadMeeting(sweeping).await(1);
     JointSums(sweeping).scan(sweeping, segment, extras);
     HeadMeeting(sweeping).announce(2);

@@ -72,12 +72,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
     wgmma::publish_shared();
     __syncthreads();
     fetch_if(at + kAhead * kChunk < chunks.end, stage_ahead(stage), chunk(at + kAhead * kChunk));
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      A& step = raw[k / 2][k % 2];
-      load_transposed(step, feature_tile(stage), k);
-      step = {{relu_pair(step.r[0]), relu_pair(step.r[1]), relu_pair(step.r[2]), relu_pair(step.r[3])}};
-    }
+    load_raw_features(raw, feature_tile(stage));
   };
   if (at < chunks.end) {
     make_ready();
@@ -258,6 +253,8 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
       if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) {
         if constexpr (kFetch != WarpgroupFetch::kBoxes) {
           return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecay>();
+        } else if (p.pass == SweepPass::kFirstOfTwo) {
+          return launch.template operator()<Mode::kRun, WarpgroupExtra::kFirstSide>();
         }
         return cudaErrorInvalidValue;
       }

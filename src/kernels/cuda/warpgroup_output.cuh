@@ -13,7 +13,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
   if constexpr (kForward) {
     const float sums[2] = {__shfl_sync(0xffffffffU, out[8][0] + out[8][1], g * 4),
                            __shfl_sync(0xffffffffU, out[8][2] + out[8][3], g * 4)};
-    forward_scale<kTwoSided>(position, sums, floats(kRowFactors), scale);
+    forward_scale<kTwoSided, kFirstSide>(position, sums, floats(kRowFactors), scale);
   }
   if constexpr (kBoxes) {
     stage_rows<kRowsAreQueries>(tile, scale, out);

@@ -35,21 +35,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::a
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::count_between_chunks(
     std::uint32_t own, int position, const float (&scale)[2], const float (&out)[8][4]) {
-  A features[4];
-  load_rows(features, own, true);
-  float dot[2] = {}, sum = 0.0F;
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int row = warp * 16 + g + 8 * i;
-#pragma unroll
-    for (int n = 0; n < 8; ++n) {
-      const std::uint32_t x = features[n / 2].r[n % 2 * 2 + i];
-      dot[i] += low_of(x) * out[n][2 * i] + high_of(x) * out[n][2 * i + 1];
-    }
-    const int token = token_at(position + row);
-    if (has(token, row_length)) sum += dot[i] * scale[i] * static_cast<float>(reversed ? -token : token);
-  }
-  decay_sum() += sum;
+  float dots[2];
+  dots_with_features(own, out, dots);
+  decay_sum() += decay_of_rows(position, scale, dots);
 }
 
 // And from pairs within the chunk: distance times score times the other product's weighted score.

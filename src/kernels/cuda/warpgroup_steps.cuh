@@ -82,6 +82,30 @@ struct WarpgroupSteps : WarpgroupPlace {
     }
   }
 
+  // φ(own)·out of the lane's two rows, its share of the columns.
+  __device__ __forceinline__ void dots_with_features(std::uint32_t own, const float (&out)[8][4], float (&dots)[2]) {
+    A features[4];
+    load_rows(features, own, true);
+    dots[0] = dots[1] = 0.0F;
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int n = 0; n < 8; ++n) {
+        const std::uint32_t x = features[n / 2].r[n % 2 * 2 + i];
+        dots[i] += low_of(x) * out[n][2 * i] + high_of(x) * out[n][2 * i + 1];
+      }
+  }
+  // What the lane's two rows got from earlier chunks counts towards the decay's gradient by their positions.
+  __device__ __forceinline__ float decay_of_rows(int position, const float (&scale)[2], const float (&dots)[2]) const {
+    float sum = 0.0F;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int token = token_at(position + warp * 16 + g + 8 * i);
+      if (has(token, row_length)) sum += dots[i] * scale[i] * static_cast<float>(reversed ? -token : token);
+    }
+    return sum;
+  }
+
   // Features through ReLU, those of queries divided by their denominators.
   template <bool kOfQueries>
   __device__ __forceinline__ void prepare_features(std::uint32_t tile, const float* denominators) {
@@ -153,8 +177,9 @@ struct WarpgroupSteps : WarpgroupPlace {
   }
 
   // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
-  // divides by their size, so that the second can undo it: `factors` scale the first one's results.
-  template <bool kTwoSided>
+  // divides by their size, so that the second can undo it: `factors` scale the first one's results. kTwoSided: it may
+  // be either of two sides; kFirstSide: it is the first.
+  template <bool kTwoSided, bool kFirstSide = false>
   __device__ __forceinline__ void forward_scale(int position, const float (&sums)[2], float* factors,
                                                 float (&scale)[2]) {
     float first[2] = {};
@@ -173,7 +198,7 @@ struct WarpgroupSteps : WarpgroupPlace {
       float sum = sums[i], before = 1.0F;
       scale[i] = 1.0F;
       if (p.normalised) {
-        if (kTwoSided && p.pass == SweepPass::kFirstOfTwo) {
+        if (kFirstSide || (kTwoSided && p.pass == SweepPass::kFirstOfTwo)) {
           if (writes) p.row_scalar[row_scalar_at(token)] = sum;
           sum = fabsf(sum);
         } else {
@@ -380,6 +405,15 @@ struct WarpgroupSteps : WarpgroupPlace {
     const std::uint32_t row = tile + ((lane & 7) + (lane >> 4) * 8) * 128;
     const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
     E::load4_transposed(raw.r, row + swizzle + k * 2048);
+  }
+  // All of a tile's features as they came but for ReLU.
+  __device__ __forceinline__ void load_raw_features(A (&raw)[2][2], std::uint32_t tile) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      A& step = raw[k / 2][k % 2];
+      load_transposed(step, tile, k);
+      step = {{relu_pair(step.r[0]), relu_pair(step.r[1]), relu_pair(step.r[2]), relu_pair(step.r[3])}};
+    }
   }
   // Steps k and k + 1. Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
   __device__ __forceinline__ void weigh_features(A (&parts)[2][4], const A (&raw)[2], const Io* weights, int k) {

@@ -14,8 +14,9 @@ namespace cosformer::kernels::cuda {
 
 // What a running sweep does beside its results. kDecay, gradients: also that of ln γ, from products of each row with
 // what the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand. And
-// in any pass it may be one of the two sweeps of full attention with a decay.
-enum class WarpgroupExtra : std::uint8_t { kNothing, kDecay };
+// in any pass it may be one of the two sweeps of full attention with a decay. kFirstSide: the first of these two in the
+// forward pass, which runs along with time and so can have its rows in boxes; it leaves its row sums for the second.
+enum class WarpgroupExtra : std::uint8_t { kNothing, kDecay, kFirstSide };
 
 // How rows come: by copies of 16 bytes, those of absent keys as zeros where there is a mask, or by the memory's copy
 // engine (TileMap), a box of 16 rows for each warp, and results go the same way. Boxes spare addresses and what else
@@ -33,6 +34,7 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr bool kQueryColumns = kKeys || kRowSums;
   static constexpr bool kMasked = kFetch == WarpgroupFetch::kMaskedCopies, kBoxes = kFetch == WarpgroupFetch::kBoxes;
   static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kDecay;
+  static constexpr bool kFirstSide = kExtra == WarpgroupExtra::kFirstSide;
   static constexpr bool kDecayGradient = kTwoSided && kIntra && !kForward;
   static constexpr bool kHasOwn = kInter && !kRowSums && kQueries;
   static constexpr bool kHasPrior = kInter && kQueries;
@@ -81,6 +83,7 @@ struct WarpgroupSweep : WarpgroupSteps {
   static_assert(!kRowSums || kQueries);
   static constexpr std::uint32_t kBoxBytes = 16 * 128;  // a warp's rows of a tile
   static_assert(!kBoxes || (kForward && kInter && !kTwoSided));
+  static_assert(!kFirstSide || (kBoxes && kIntra));
   static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kAngles % 16 == 0 &&
                 kMinBlocks * (kSharedBytes + 1024) <= 233472);
 
