@@ -17,10 +17,10 @@ class Passes {
     const bool running_slots = plan_.state_cut.count > 1 || plan_.state_slots ||
                                (g != nullptr && (g->d_state_kv_out != nullptr || g->d_state_kv_in != nullptr));
     if (!plan_.scans || running_slots) {
-      const bool handed = !plan_.scans && p.key_sums != nullptr;
-      if (handed && (g != nullptr || plan_.slots_keys == 1)) {
+      const bool handed = plan_.hands_over && p.key_sums != nullptr;
+      if (handed && (plan_.scans || g != nullptr || plan_.slots_keys == 1)) {
         key_slots_ = p.key_sums;
-        plan_.slots_keys = 1;
+        if (!plan_.scans) plan_.slots_keys = 1;
       } else {
         const std::int64_t joint = may_be_joint() ? plan_.state_cut.count * kJointFloats : 0;
         key_slots_ = workspace_.take<float>(heads * std::max(plan_.slots_keys * plan_.slot_floats, joint));
@@ -75,7 +75,7 @@ class Passes {
     SweepParams last{};
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kQueryGradient, side == 1);
-      prefix_of_keys(side == 1);
+      if (!plan_.hands_over || p_.key_sums == nullptr) prefix_of_keys(side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
       if (decay) {
         sweep.decay_gradient = query_decay_ + side * parts;
@@ -253,13 +253,12 @@ class Passes {
   }
 
   bool narrow() const { return p_.dim <= kNarrowDim && p_.value_dim <= kNarrowDim; }
-  // Wide heads take the decay's gradient and that of two sides from the general sweeps.
-  bool warpgroup_has(Mode mode) const {
-    const bool decay_gradient = g_ != nullptr && g_->d_log_decay != nullptr && p_.log_decay != nullptr;
-    return narrow() || mode != Mode::kRun || g_ == nullptr || (!decay_gradient && !plan_.two_sided);
-  }
+  // Wide heads take gradients of two sides from the general sweeps.
+  bool warpgroup_has(Mode mode) const { return narrow() || mode != Mode::kRun || g_ == nullptr || !plan_.two_sided; }
   // Blocks beside each other in the sweeps that leave a part of the decay's gradient each.
-  int gradient_slices() const { return warpgroup_ && narrow() ? 1 : value_slices(p_.value_dim, p_.dim); }
+  int gradient_slices() const {
+    return warpgroup_ && warpgroup_has(Mode::kRun) ? warpgroup_slices(p_.dim) : value_slices(p_.value_dim, p_.dim);
+  }
 
   bool in_one_launch(const Segments& first, const Segments& second) const {
     return warpgroup_ && narrow() && first.count == 1 && second.count == 1;
@@ -314,7 +313,7 @@ class Passes {
     const std::int64_t columns = role == Role::kForward || role == Role::kValueGradient ? p_.value_dim : p_.dim;
     WarpgroupParams w{};
     w.sweep = s;
-    w.sweep.slices = narrow() ? 1 : static_cast<int>((columns + kNarrowDim - 1) / kNarrowDim);
+    w.sweep.slices = warpgroup_slices(columns);
     w.q = source(p_.q, p_.dim, t);
     w.k = source(p_.k, p_.dim, t);
     w.v = source(p_.v, p_.value_dim, t);
@@ -458,6 +457,10 @@ class Passes {
 };
 
 }  // namespace
+
+std::int64_t key_sum_floats(const Problem& problem) {
+  return problem.sequences * problem.heads * make_plan(problem).handed_sums() * state_floats(problem);
+}
 
 std::size_t fwd_workspace_bytes(const Problem& problem) {
   return Passes(problem, nullptr, nullptr, nullptr).workspace_bytes();

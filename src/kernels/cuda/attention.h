@@ -55,8 +55,9 @@ struct Problem {
   float* state_kv_out = nullptr;
   float* state_z_out = nullptr;
 
-  // Full attention without a decay: where the forward pass leaves its sums over the keys, key_sum_floats() numbers, and
-  // the backward pass finds them. Null in either: the backward pass sums again.
+  // Where the forward pass leaves its sums over the keys, key_sum_floats() numbers, and the backward pass finds them:
+  // over all of them in full attention without a decay, before each segment of long causal sequences. Null in either:
+  // the backward pass sums again.
   float* key_sums = nullptr;
 };
 
@@ -70,9 +71,10 @@ struct Gradients {
   double* d_log_decay = nullptr;  // device, [heads], summed over sequences; null: not wanted
 };
 
-// Length of Problem::key_sums.
-inline std::int64_t key_sum_floats(const Problem& problem) {
-  return problem.sequences * problem.heads * 2 * problem.dim * (problem.value_dim + 1);
+// Length of Problem::key_sums, 0 where a pass has no such sums; and that of one of them.
+std::int64_t key_sum_floats(const Problem& problem);
+inline std::int64_t state_floats(const Problem& problem) {
+  return 2 * problem.dim * (problem.value_dim + 1);
 }
 
 // Bytes of device memory (256-byte aligned) that the pass needs as workspace.

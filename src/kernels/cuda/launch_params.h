@@ -53,7 +53,8 @@ inline bool valid(const Problem& p) {
   const bool shapes = p.dim > 0 && p.dim <= kMaxHeadDim && p.value_dim > 0 && p.value_dim <= kMaxHeadDim &&
                       p.heads > 0 && p.sequences >= 0 && p.q_length >= 0 && p.k_length >= 0 &&
                       p.q_length < (1LL << 30) && p.k_length < (1LL << 30) && narrow(p.q.time_stride) &&
-                      narrow(p.k.time_stride) && narrow(p.v.time_stride) && narrow(p.out.time_stride);
+                      narrow(p.k.time_stride) && narrow(p.v.time_stride) && narrow(p.out.time_stride) &&
+                      narrow(p.denominator.time_stride);
   const bool state = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
   const std::int64_t query_rows = p.cu_seqlens_q == nullptr ? p.sequences * p.q_length : p.total_q;
   return shapes && p.dtype != DType::kFloat64 && (p.cu_seqlens_q == nullptr) == (p.cu_seqlens_k == nullptr) &&

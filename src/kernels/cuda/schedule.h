@@ -22,14 +22,21 @@ constexpr int value_slices(std::int64_t features_dim, std::int64_t values) {
   return static_cast<int>((values + width - 1) / width);
 }
 
+// The same of the warpgroup kernels.
+constexpr int warpgroup_slices(std::int64_t values) {
+  return static_cast<int>((values + kNarrowDim - 1) / kNarrowDim);
+}
+
 struct Segments {
   int count = 1;
   int tokens = kFrameBlock;
 };
 
-// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light.
+// Blocks that a launch should have: two for each of an H200's 132 multiprocessors, three where they are light, one
+// where a block fills it.
 constexpr std::int64_t kWantedBlocks = 264;
 constexpr std::int64_t kWantedLightBlocks = 396;
+constexpr std::int64_t kWantedWideBlocks = 132;
 
 // Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
 inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
@@ -87,34 +94,57 @@ struct Plan {
   std::int64_t slot_floats = 0;
   std::int64_t query_rows = 0;
   bool state_slots = false;  // the forward's running sweep starts from or ends in a slot
+  bool hands_over = false;   // the forward's slots serve the backward pass too
+  // How many of a head.
+  int handed_sums() const { return !hands_over ? 0 : (scans ? slots_keys : 1); }
 };
+
+// Shapes that the warpgroup kernels may serve, and of them those of narrow heads.
+inline bool warpgroup_shape(const Problem& p) {
+  return p.dtype == DType::kBFloat16 && p.feature_map == FeatureMap::kRelu && p.dim <= kWarpgroupDim &&
+         p.value_dim <= kWarpgroupDim;
+}
+inline bool narrow_shape(const Problem& p) {
+  return warpgroup_shape(p) && p.dim <= kNarrowDim && p.value_dim <= kNarrowDim;
+}
+
+// How much finer the sums are cut that the segments of a running sweep start from: as far as they fit in one round.
+inline int sums_per_segment(const Segments& segments, std::int64_t blocks_per_segment, std::int64_t wanted, int most) {
+  for (int finer = most; finer > 1; finer /= 2) {
+    if (segments.count > 1 && finer * (segments.count - 1) * blocks_per_segment <= wanted &&
+        segments.tokens % (finer * kFrameBlock) == 0) {
+      return finer;
+    }
+  }
+  return 1;
+}
 
 inline Plan make_plan(const Problem& p) {
   Plan plan;
   plan.two_sided = !p.causal && p.log_decay != nullptr;
   plan.scans = p.causal || plan.two_sided;
   plan.longest = std::max(p.q_length, p.k_length);
-  plan.slot_floats = 2 * p.dim * (p.value_dim + 1);
+  plan.slot_floats = state_floats(p);
   plan.query_rows = p.cu_seqlens_q == nullptr ? p.sequences * p.q_length : p.total_q;
   const std::int64_t heads = p.sequences * p.heads;
   const std::int64_t blocks = heads * std::min(value_slices(p.dim, p.value_dim), value_slices(p.value_dim, p.dim));
+  const bool narrow = narrow_shape(p), wide = warpgroup_shape(p) && !narrow;
   if (plan.scans) {
-    plan.state_cut = cut(plan.longest, blocks, kWantedBlocks, 256);
-    const bool fits_finer = 2 * (plan.state_cut.count - 1) * blocks <= kWantedBlocks;  // in one round
-    if (plan.state_cut.count > 1 && fits_finer && plan.state_cut.tokens % (2 * kFrameBlock) == 0) {
-      plan.sums_per_segment = 2;
-    }
+    plan.state_cut = cut(plan.longest, blocks, wide ? kWantedWideBlocks : kWantedBlocks, 256);
+    plan.sums_per_segment = wide ? sums_per_segment(plan.state_cut, heads, kWantedWideBlocks, 4)
+                                 : sums_per_segment(plan.state_cut, blocks, kWantedBlocks, 2);
     plan.slots_keys = plan.slots_queries = plan.state_cut.count * plan.sums_per_segment + 1;
+    // Narrow heads may have their slots in an order of their own, see launch_forward_jointly.
+    plan.hands_over = p.causal && !narrow && plan.state_cut.count > 1;
   } else {
     plan.sum_cut_keys = cut(p.k_length, blocks, kWantedBlocks, 512);  // two suffice to keep the memory busy
     // Where the warpgroup kernels may serve, narrow heads sum the queries beside their gradient, in heavier blocks.
-    const bool with_gradient = p.dtype == DType::kBFloat16 && p.feature_map == FeatureMap::kRelu &&
-                               p.dim <= kNarrowDim && p.value_dim <= kNarrowDim;
-    plan.sum_cut_queries = cut(p.q_length, blocks, with_gradient ? kWantedBlocks : kWantedLightBlocks, 512);
+    plan.sum_cut_queries = cut(p.q_length, blocks, narrow ? kWantedBlocks : kWantedLightBlocks, 512);
     plan.apply_cut_queries = cut(p.q_length, blocks, kWantedLightBlocks, 512);
     plan.apply_cut_keys = cut(p.k_length, blocks, kWantedLightBlocks, 512);
     plan.slots_keys = plan.sum_cut_keys.count == 1 ? 1 : plan.sum_cut_keys.count + 1;
     plan.slots_queries = plan.sum_cut_queries.count == 1 ? 1 : plan.sum_cut_queries.count + 1;
+    plan.hands_over = true;
   }
   plan.state_slots = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
   return plan;

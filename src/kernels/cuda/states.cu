@@ -45,52 +45,62 @@ __device__ Carried carried_pair(const SweepParams& p, const float* kv, const flo
   return {base, base + p.dim};
 }
 
+__device__ float multiply_add(float factor, float x, float y) {
+  return factor * x + y;
+}
+__device__ float4 multiply_add(float factor, const float4& x, const float4& y) {
+  return {factor * x.x + y.x, factor * x.y + y.y, factor * x.z + y.z, factor * x.w + y.w};
+}
+
+// Numbers of a slot, kv and then z, are in the order of the carried tensors: Piece, one or four of them to a thread.
+template <class Piece>
 __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_constant__ StateKernelParams params) {
   const SweepParams& p = params.sweep;
+  constexpr int kFloats = sizeof(Piece) / sizeof(float);
   const std::int64_t head_index = blockIdx.x;
   const std::int64_t sequence = head_index / p.heads;
   const int head = static_cast<int>(head_index % p.heads);
-  const std::int64_t pairs = static_cast<std::int64_t>(p.dim) * (p.value_dim + 1);
-  const std::int64_t element = static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x;
-  if (element >= pairs) return;
+  const int of_kv = 2 * p.dim * p.value_dim, of_z = 2 * p.dim;
+  const int size = (of_kv + of_z) / kFloats;
+  const int element = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  if (element >= size) return;
   const SequenceExtent extent = extent_of(p, sequence);
   const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
   const int length = frame_length_of(p, extent);
   const int padded = (length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
   const int begin = p.reversed ? padded - length : 0, end = begin + length;
 
-  const bool sine = blockIdx.z == 1;  // a thread has one of the two parts
-  float sum = 0.0F;
+  Piece sum{};
   if (params.kv != nullptr) {
     const float factor = params.gradient ? decay_of(log_decay, -1.0F) : 1.0F;
-    const Carried from = carried_pair(p, params.kv, params.z, head_index, element);
-    sum = factor * (sine ? *from.sine : *from.cosine);
+    const int at = element * kFloats;
+    const float* from = at < of_kv ? params.kv + head_index * of_kv + at : params.z + head_index * of_z + (at - of_kv);
+    sum = multiply_add(factor, *reinterpret_cast<const Piece*>(from), Piece{});
   }
-  const Pair at = pair_of(p, element);
-  float* slot = p.states + head_index * p.slots * 2 * pairs + (sine ? at.sine : at.cosine);
+  Piece* slot = reinterpret_cast<Piece*>(p.states) + head_index * p.slots * size + element;
   int tokens = -1;
   float decay = 1.0F;
   constexpr int kBatch = 16;  // loads in flight
   for (int base = 0; base < p.segments; base += kBatch) {
-    float own[kBatch];
+    Piece own[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const bool sums = base + i + p.slot_step < p.segments || (params.total && base + i < p.segments);
-      own[i] = sums ? slot[i * 2 * pairs] : 0.0F;
+      own[i] = sums ? slot[i * size] : Piece{};
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const int segment = base + i;
       if (segment >= p.segments) break;
-      if (!params.total) *slot = sum;
-      slot += 2 * pairs;
+      if (!params.total && segment % p.slot_step == 0) *slot = sum;  // a segment of the sweep starts there
+      slot += size;
       const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
       const int now = max(last - first, 0);
       if (now != tokens) {
         tokens = now;
         decay = decay_of(log_decay, tokens);
       }
-      sum = decay * sum + own[i];
+      sum = multiply_add(decay, sum, own[i]);
     }
   }
   if (params.total) *slot = sum;
@@ -190,9 +200,19 @@ dim3 pair_grid(const SweepParams& p) {
 }  // namespace
 
 cudaError_t launch_state_scan(const StateParams& params, cudaStream_t stream) {
-  dim3 grid = pair_grid(*params.sweep);
-  grid.z = 2;
-  state_scan_kernel<<<grid, kThreads, 0, stream>>>(kernel_params(params));
+  const SweepParams& p = *params.sweep;
+  const std::int64_t floats = 2LL * p.dim * (p.value_dim + 1);
+  const auto grid = [&](std::int64_t pieces) {
+    return dim3(static_cast<unsigned>(p.sequences * p.heads),
+                static_cast<unsigned>((pieces + kThreads - 1) / kThreads));
+  };
+  const auto aligned = [](const float* data) { return reinterpret_cast<std::uintptr_t>(data) % sizeof(float4) == 0; };
+  // An even dim: whole pieces in kv, in z and in a slot.
+  if (p.dim % 2 == 0 && aligned(params.kv) && aligned(params.z) && aligned(p.states)) {
+    state_scan_kernel<float4><<<grid(floats / 4), kThreads, 0, stream>>>(kernel_params(params));
+  } else {
+    state_scan_kernel<float><<<grid(floats), kThreads, 0, stream>>>(kernel_params(params));
+  }
   return cudaGetLastError();
 }
 

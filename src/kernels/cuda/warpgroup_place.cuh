@@ -313,10 +313,10 @@ struct WarpgroupPlace {
   }
 
   // Turns times decays: of the columns as bfloat16 in the order of operands (token 16k + 8i + 2t + j at [t][k][i][j],
-  // cosines, then sines), of the rows as pairs.
+  // cosines, then sines), of the rows as pairs. `scale`: one more factor of this lane's row or column.
   template <bool kColumns, bool kRows, Decays kDecays>
   __device__ __forceinline__ void set_turns(int position, bool first_chunk, const unsigned char* kept, Io* columns,
-                                            float2* rows) {
+                                            float2* rows, float scale = 1.0F) {
     const int r = warp * 16 + lane % 16;
     const Angles& angles = reinterpret_cast<const Angles*>(kept)[threadIdx.x / 32 % 4];
     constexpr int kExactEvery = 16;  // in between, rotations
@@ -326,7 +326,7 @@ struct WarpgroupPlace {
       const Turn step = angles.step;
       turn = {turn.cosine * step.cosine - turn.sine * step.sine, turn.sine * step.cosine + turn.cosine * step.sine};
     }
-    float factor = power;
+    float factor = power * scale;
     if constexpr (kDecays == Decays::kShrink) factor *= shrink();
     if (kDecays == Decays::kGrow && p.log_decay != nullptr) factor *= grow();
     if (lane >= 16) {

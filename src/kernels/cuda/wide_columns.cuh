@@ -39,11 +39,6 @@ struct WideColumns : WideWarpgroup {
       };
       A of_first[2][4], of_second[2][4];
       add(0, of_first, first);
-      if constexpr (!L::kIntra) {  // sums have fewer registers: the second block's operands take the first one's place
-        wgmma::wait<0>();
-        wgmma::settle(first[0]);
-        wgmma::settle(first[1]);
-      }
       add(1, of_second, second);
     } else {
       A features[2][4];
@@ -83,21 +78,18 @@ struct WideColumns : WideWarpgroup {
 
   __device__ __forceinline__ void run() {
     locate<true, L::kRowsAreQueries>();
-    if (idle<!L::kInter>()) return;
     const auto [begin, end, last_segment] = span();
     const float* from = initial_slot();
     for_each_block([&](int part, int number, auto& block) {
       load_block(block, from, part, L::feature_of(slice, number), L::value_of(slice, number));
     });
-    if constexpr (L::kIntra) {
-      clear_tile(L::kStateExtras);
-      publish(0);
-    }
+    clear_tile(L::kStateExtras);
+    publish(0);
     int first_row = -1, last_row = -1;
     WideTurn<L::kStages> at;
     WideTurn<2> copy;
     for (int position = begin; position < end; position += kChunk) {
-      if (!L::kLastFirst && p.log_decay != nullptr) {
+      if (p.log_decay != nullptr) {
         follow_powers(position, first_row, last_row);
         for_each_block([&](int, int, auto& block) { scale_block(block, chunk_decay); });
       }
@@ -106,12 +98,9 @@ struct WideColumns : WideWarpgroup {
       arrive(L::free(at.stage));
       at.advance();
       copy.advance();
-      if constexpr (L::kIntra) {
-        if (copy.round > 0) wait(L::returned(copy.stage), copy.round - 1);
-        publish(copy.stage);
-      }
+      if (copy.round > 0) wait(L::returned(copy.stage), copy.round - 1);
+      publish(copy.stage);
     }
-    if (p.store == StoreState::kOfSegment) store_state(segment);
     if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
   }
 };

@@ -5,6 +5,7 @@
 #include "kernels/cuda/wide_columns.cuh"
 #include "kernels/cuda/wide_producer.cuh"
 #include "kernels/cuda/wide_rows.cuh"
+#include "kernels/cuda/wide_sums.cuh"
 
 namespace cosformer::kernels::cuda {
 
@@ -15,7 +16,7 @@ __device__ __forceinline__ void set_up_barriers(unsigned char* shared) {
   };
   for (int stage = 0; stage < L::kStages; ++stage) {
     set_up(L::full(stage), 1);
-    set_up(L::free(stage), L::kIntra ? 2 : 1);
+    set_up(L::free(stage), L::kRuns ? 2 : 1);
   }
   for (int copy = 0; copy < 2; ++copy) {
     set_up(L::published(copy), 1);
@@ -36,39 +37,77 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     WideProducer<L>(params, shared).run();
     return;
   }
-  if (L::kInter && warpgroup == 1) {
+  if (warpgroup == 1) {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kRowRegisters));
     WideRows<L>(params, shared).run();
-  } else if constexpr (L::kUpdate) {
+  } else if constexpr (L::kRuns) {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kColumnRegisters));
     WideColumns<L>(params, shared).run();
   }
 #endif
 }
 
-template <WarpgroupPass kPass, Mode kMode, bool kTwoSided, bool kMasked>
+template <WarpgroupPass kPass, Mode kMode, WideExtra kExtra, bool kMasked>
 cudaError_t launch_wide_kernel(const WarpgroupParams& params, cudaStream_t stream) {
-  using Layout = WideLayout<kPass, kMode, kTwoSided, kMasked>;
+  using Layout = WideLayout<kPass, kMode, kExtra, kMasked>;
   return launch_blocks(wide_kernel<Layout>, Layout::kThreads, Layout::kSharedBytes, stream, params);
+}
+
+template <class L>
+__global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
+    wide_sum_kernel(const __grid_constant__ WarpgroupParams params) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) unsigned char shared[];
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < L::kStages; ++stage) {
+      barriers::set_up(shared_address(shared) + L::full(stage), 128);
+      barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
+    }
+  }
+  __syncthreads();
+  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
+  if (warpgroup == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kProducerRegisters));
+    WideSumProducer<L>(params, shared).run();
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kSumRegisters));
+    WideSummer<L>(params, shared).run(warpgroup - 1);
+  }
+#endif
+}
+
+// A block sums all columns of its segment's state, whatever slices the sweeps have.
+template <bool kOfQueries, bool kMasked>
+cudaError_t launch_wide_sums(const WarpgroupParams& params, cudaStream_t stream) {
+  using Layout = WideSumLayout<kOfQueries, kMasked>;
+  WarpgroupParams whole = params;
+  whole.sweep.slices = 1;
+  return launch_blocks(wide_sum_kernel<Layout>, Layout::kThreads, Layout::kSharedBytes, stream, whole);
 }
 
 template <WarpgroupPass kPass, bool kMasked>
 cudaError_t launch_wide_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
-  if (params.sweep.decay_gradient != nullptr) return cudaErrorInvalidValue;  // the general sweep's
+  using enum WarpgroupPass;
+  const SweepParams& p = params.sweep;
   switch (mode) {
     case Mode::kRun:
-      if (params.sweep.pass == SweepPass::kOnly) {
-        return launch_wide_kernel<kPass, Mode::kRun, false, kMasked>(params, stream);
+      if (p.pass != SweepPass::kOnly) {
+        if constexpr (kPass == kForward) {
+          return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kTwoSided, kMasked>(params, stream);
+        }
+        break;  // the general sweep's
       }
-      if constexpr (kPass == WarpgroupPass::kForward) {
-        return launch_wide_kernel<kPass, Mode::kRun, true, kMasked>(params, stream);
+      if (p.decay_gradient != nullptr) {
+        if constexpr (kPass == kQueries || kPass == kKeys) {
+          return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kDecayGradient, kMasked>(params, stream);
+        }
+        break;
       }
-      break;
-    case Mode::kApply: return launch_wide_kernel<kPass, Mode::kApply, false, kMasked>(params, stream);
+      return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kNothing, kMasked>(params, stream);
+    case Mode::kApply: return launch_wide_kernel<kPass, Mode::kApply, WideExtra::kNothing, kMasked>(params, stream);
     case Mode::kSum:
-      if constexpr (kPass == WarpgroupPass::kForward || kPass == WarpgroupPass::kValues) {
-        return launch_wide_kernel<kPass, Mode::kSum, false, kMasked>(params, stream);
-      }
+      if constexpr (kPass == kForward) return launch_wide_sums<false, kMasked>(params, stream);
+      if constexpr (kPass == kValues) return launch_wide_sums<true, false>(params, stream);
       break;
     case Mode::kApplyAndSum: break;  // narrow heads only
   }

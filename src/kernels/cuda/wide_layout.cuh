@@ -15,49 +15,59 @@
 
 namespace cosformer::kernels::cuda {
 
-template <WarpgroupPass kPass_, Mode kMode, bool kTwoSided_, bool kMasked_>
+// What a running sweep is or does besides: one of the two sweeps of full attention with a decay (forward), or a share
+// of the decay's gradient (queries, keys).
+enum class WideExtra : std::uint8_t { kNothing, kTwoSided, kDecayGradient };
+
+template <WarpgroupPass kPass_, Mode kMode, WideExtra kExtra, bool kMasked_>
 struct WideLayout {
   static constexpr bool kForward = kPass_ == WarpgroupPass::kForward, kQueries = kPass_ == WarpgroupPass::kQueries,
                         kKeys = kPass_ == WarpgroupPass::kKeys, kValues = kPass_ == WarpgroupPass::kValues;
-  static constexpr bool kTwoSided = kTwoSided_, kMasked = kMasked_;
+  static constexpr bool kTwoSided = kExtra == WideExtra::kTwoSided,
+                        kDecayGradient = kExtra == WideExtra::kDecayGradient, kMasked = kMasked_;
   static constexpr bool kFeatureRows = kForward || kValues;  // rows of features give values, else the reverse
   static constexpr bool kRowsAreQueries = kForward || kQueries;
-  static constexpr bool kIntra = kMode == Mode::kRun, kInter = kMode != Mode::kSum, kUpdate = kMode != Mode::kApply;
-  static constexpr bool kLastFirst = kMode == Mode::kSum;
-  static constexpr bool kExtraColumn = !kValues || !kInter;  // the values' gradient has no use for it
-  static constexpr bool kHasOwn = kInter && !kFeatureRows, kHasPrior = kInter && kQueries;
-  // Registers go where the accumulators are.
-  static constexpr int kThreads = 128 * (1 + (kInter ? 1 : 0) + (kUpdate ? 1 : 0));
-  static constexpr int kMinBlocks = kIntra ? 1 : 2;
-  static constexpr int kProducerRegisters = kInter ? 64 : 48;
-  static constexpr int kRowRegisters = kIntra ? (kFeatureRows ? 200 : 224) : 192;
-  static constexpr int kColumnRegisters = kIntra ? (kFeatureRows ? 240 : 216) : (kInter ? 192 : 208);
-  static constexpr int kStages = kIntra ? (kFeatureRows && !kTwoSided ? 3 : 2) : (kInter ? 2 : 4);
-  static constexpr int kStateCopies = kInter ? (kIntra ? 2 : 1) : 0;
+  static_assert(kMode == Mode::kRun || kMode == Mode::kApply);
+  static constexpr bool kRuns = kMode == Mode::kRun;  // a state runs along; else rows against a finished sum
+  static constexpr bool kExtraColumn = !kValues;      // the values' gradient has no use for it
+  static constexpr bool kHasOwn = !kFeatureRows, kHasPrior = kQueries;
   // Accumulators of the first and second block of a part, in tiles of eight columns.
   static constexpr int kFirstTiles = kFeatureRows && kExtraColumn ? 9 : 8, kSecondTiles = kExtraColumn ? 9 : 8;
+  // Registers go where the accumulators are. A block begins with equal shares of a multiprocessor's, and would wait for
+  // ever for more than all of them.
+  static constexpr int kThreads = 128 * (kRuns ? 3 : 2);
+  static constexpr int kMinBlocks = kRuns ? 1 : 2;
+  static constexpr int kProducerRegisters = kDecayGradient ? 56 : 64;
+  static constexpr int kRowRegisters = kRuns ? (kFeatureRows ? 200 : 288 - kProducerRegisters) : 192;
+  static constexpr int kColumnRegisters = kFeatureRows ? 240 : 216;
+  static_assert(kProducerRegisters + kRowRegisters + (kRuns ? kColumnRegisters : 0) <=
+                65536 / kMinBlocks / kThreads / 8 * 8 * (kThreads / 128));
+  static constexpr int kStages = kRuns && kFeatureRows && !kTwoSided ? 3 : 2;
+  static constexpr int kStateCopies = kRuns ? 2 : 1;
 
   // Shared memory: tiles, arrays, barriers. A stage has the rows' two tiles and their own (or of two sides, what the
   // first one left), the two contracted tiles of the columns and the slice's.
   static constexpr int kTile = WarpgroupPlace::kTile, kChunk = WarpgroupPlace::kChunk;
-  static constexpr int kRowTiles = kInter ? (kHasOwn || kTwoSided ? 3 : 2) : 0;
-  static constexpr int kStageBytes = (kRowTiles + (kUpdate ? 3 : 0)) * kTile;
+  static constexpr int kRowTiles = kHasOwn || kTwoSided ? 3 : 2;
+  static constexpr int kStageBytes = (kRowTiles + (kRuns ? 3 : 0)) * kTile;
   static constexpr int kPrior = kStages * kStageBytes;
   static constexpr int kStates = kPrior + (kHasPrior ? 2 * kTile : 0);
   static constexpr int kStateExtras = kStates + kStateCopies * 4 * kTile;  // beside each other in one tile's rows
-  static constexpr int kBlocks = kStateExtras + (kInter ? kTile : 0);      // the columns' extra blocks, likewise
-  static constexpr int kWeights = kBlocks + (kUpdate ? kTile : 0);         // of the columns, for each stage
-  static constexpr int kRowTurns = kWeights + (kUpdate ? kStages * 256 : 0);
-  static constexpr int kRowErrors = kRowTurns + (kInter ? kStages * kChunk * 8 : 0);  // e and 1/s
+  static constexpr int kBlocks = kStateExtras + kTile;                     // the columns' extra blocks, likewise
+  static constexpr int kWeights = kBlocks + (kRuns ? kTile : 0);           // of the columns, for each stage
+  static constexpr int kRowTurns = kWeights + (kRuns ? kStages * 256 : 0);
+  static constexpr int kRowErrors = kRowTurns + kStages * kChunk * 8;  // e and 1/s
   static constexpr int kDistances = kRowErrors + (kHasPrior ? kStages * kChunk * 8 : 0);
-  static constexpr int kDenominators = kDistances + (kIntra ? WarpgroupPlace::kDistanceBytes : 0);
-  static constexpr int kNumberSets = kHasPrior || (!kRowsAreQueries && kUpdate) ? kStages : 0;
+  static constexpr int kDenominators = kDistances + (kRuns ? WarpgroupPlace::kDistanceBytes : 0);
+  static constexpr int kNumberSets = kHasPrior || (!kRowsAreQueries && kRuns) ? kStages : 0;
   static constexpr int kErrors = kDenominators + kNumberSets * kChunk * 4;
   static constexpr int kRowDots = kErrors + (kRowsAreQueries ? 0 : kNumberSets * kChunk * 4);
   static constexpr int kRowFactors = kRowDots + (kHasPrior ? kChunk * 4 : 0);
   static constexpr int kAngles = kRowFactors + (kTwoSided ? kChunk * 4 : 0);
-  static constexpr int kBarriers = kAngles + WarpgroupPlace::kAngleBytes;
+  static constexpr int kDecaySums = kAngles + WarpgroupPlace::kAngleBytes;  // a double for each thread of the rows
+  static constexpr int kBarriers = kDecaySums + (kDecayGradient ? 128 * 8 : 0);
   static constexpr int kSharedBytes = kBarriers + (2 * kStages + 4) * 8;
+  static_assert(!kDecayGradient || (kRuns && (kQueries || kKeys)));
   static_assert(!kHasOwn || !kTwoSided);
   static_assert(kDistances % 16 == 0 && kDenominators % 16 == 0 && kAngles % 16 == 0 &&
                 kMinBlocks * (kSharedBytes + 1024) <= 233472);
@@ -108,11 +118,6 @@ struct WideWarpgroup : WarpgroupSteps {
   __device__ __forceinline__ void clear_tile(int tile) {
     for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
     meet();
-  }
-  // Sums that nothing starts after.
-  template <bool kSums>
-  __device__ __forceinline__ bool idle() const {
-    return kSums && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments;
   }
 };
 

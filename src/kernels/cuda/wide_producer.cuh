@@ -24,10 +24,10 @@ struct WideProducer : WideWarpgroup {
   __device__ __forceinline__ void start(int position) {
     const int begin = L::kRowsAreQueries ? q_begin : k_begin;
     const int column_begin = L::kRowsAreQueries ? k_begin : q_begin;
-    if constexpr (L::kInter) x_rows = rows_of(x_source(), begin, position, 0);
+    x_rows = rows_of(x_source(), begin, position, 0);
     if constexpr (L::kHasOwn) own_rows = rows_of(own_source(), begin, position, slice * 64);
     if constexpr (L::kHasPrior) prior_rows = rows_of(w.out, begin, position, 0);
-    if constexpr (L::kUpdate) {
+    if constexpr (L::kRuns) {
       contracted_rows = rows_of(contracted_source(), column_begin, position, 0);
       sliced_rows = rows_of(sliced_source(), column_begin, position, slice * 64);
     }
@@ -35,7 +35,7 @@ struct WideProducer : WideWarpgroup {
 
   __device__ __forceinline__ void fetch_one(int tile, const Io*& rows, const TileSource& source, int column, int length,
                                             unsigned seen, int position) {
-    fetch_tile<L::kMasked, L::kLastFirst>(base + tile, rows, source, column, length, seen, position);
+    fetch_tile<L::kMasked>(base + tile, rows, source, column, length, seen, position);
   }
   // Two tiles beside each other.
   __device__ __forceinline__ void fetch_both(int tile, const Io*& rows, const TileSource& source, int length,
@@ -47,11 +47,11 @@ struct WideProducer : WideWarpgroup {
   __device__ __forceinline__ void fetch(int stage, int position) {
     const unsigned keys = present_keys<L::kMasked>(position);
     const unsigned rows = L::kRowsAreQueries ? 15U : keys, columns = L::kRowsAreQueries ? keys : 15U;
-    if constexpr (L::kUpdate) {
+    if constexpr (L::kRuns) {
       fetch_both(L::contracted(stage, 0), contracted_rows, contracted_source(), column_length, columns, position);
       fetch_one(L::sliced(stage), sliced_rows, sliced_source(), slice * 64, column_length, columns, position);
     }
-    if constexpr (L::kInter) fetch_both(L::row_tile(stage, 0), x_rows, x_source(), row_length, rows, position);
+    fetch_both(L::row_tile(stage, 0), x_rows, x_source(), row_length, rows, position);
     if constexpr (L::kHasOwn) {
       fetch_one(L::own_tile(stage), own_rows, own_source(), slice * 64, row_length, rows, position);
     }
@@ -103,41 +103,38 @@ struct WideProducer : WideWarpgroup {
 
   __device__ __forceinline__ void run() {
     locate<true, L::kRowsAreQueries>();
-    if (idle<!L::kInter>()) return;
-    const Span chunks = span();
-    const int begin = chunks.begin, end = chunks.end;
-    const auto chunk = [&](int at) { return chunks.template chunk<L::kLastFirst>(at); };
-    start(chunk(begin));
+    const auto [begin, end, last_segment] = span();
+    start(begin);
     if (begin < end) fetch_prior(begin);
     for (int i = 0; i < L::kStages - 1; ++i) {
-      if (begin + i * kChunk < end) fetch(i, chunk(begin + i * kChunk));
+      if (begin + i * kChunk < end) fetch(i, begin + i * kChunk);
       commit_copies();  // a group in any case: waiting counts groups
     }
     take_angles();
-    keep_angles<L::kLastFirst>(shared + L::kAngles);
-    if constexpr (L::kUpdate) {
+    keep_angles<false>(shared + L::kAngles);
+    if constexpr (L::kRuns) {
       clear_tile(L::kBlocks);
       if (L::kRowsAreQueries && threadIdx.x % 128 < kChunk) set_one(shared + L::kBlocks, 0, threadIdx.x % 128);
     }
     int first_row = -1, last_row = -1;
     WideTurn<L::kStages> ring;
-    for (int at = begin; at < end; at += kChunk) {
-      const int position = chunk(at), stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
-      if constexpr (L::kUpdate) follow_powers(position, first_row, last_row);
+    for (int position = begin; position < end; position += kChunk) {
+      const int stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
+      if constexpr (L::kRuns) follow_powers(position, first_row, last_row);
       wait_copies<L::kHasPrior ? 0 : L::kStages - 2>();
       __syncwarp();  // what other lanes copied
-      set_turns<L::kUpdate, L::kInter, L::kLastFirst ? Decays::kShrink : Decays::kFactor>(
-          position, at == begin, shared + L::kAngles, reinterpret_cast<Io*>(shared + L::kWeights + stage * 256),
-          pairs(L::kRowTurns, stage));
-      if constexpr (L::kUpdate) prepare_columns(stage);
+      set_turns<L::kRuns, true, Decays::kFactor>(position, position == begin, shared + L::kAngles,
+                                                 reinterpret_cast<Io*>(shared + L::kWeights + stage * 256),
+                                                 pairs(L::kRowTurns, stage));
+      if constexpr (L::kRuns) prepare_columns(stage);
       if constexpr (L::kHasPrior) prepare_errors(stage, position);
       wgmma::publish_shared();
       arrive(L::full(stage));
-      if (L::kHasPrior && at + kChunk < end) fetch_prior(at + kChunk);
-      const int next = at + (L::kStages - 1) * kChunk;
+      if (L::kHasPrior && position + kChunk < end) fetch_prior(position + kChunk);
+      const int next = position + (L::kStages - 1) * kChunk;
       if (next < end) {
-        if (at > begin) wait(L::free(before), ring.round - (stage == 0 ? 1 : 0));
-        fetch(before, chunk(next));
+        if (position > begin) wait(L::free(before), ring.round - (stage == 0 ? 1 : 0));
+        fetch(before, next);
       }
       commit_copies();
       ring.advance();

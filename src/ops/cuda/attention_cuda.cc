@@ -103,7 +103,9 @@ at::Tensor workspace_of(std::size_t bytes, const at::Tensor& like) {
 bool hands_over_sums(const AttentionArguments& a, const cuda::Problem& problem) {
   constexpr std::int64_t kKeysPerFeature = 8;
   const std::int64_t keys = a.packed() ? a.k.size(1) : a.k.size(0) * a.k.size(1);
-  return !a.causal && !a.log_decay.defined() && keys >= kKeysPerFeature * problem.dim * problem.sequences;
+  const std::int64_t heads = std::max<std::int64_t>(problem.heads, 1);
+  const std::int64_t sums = cuda::key_sum_floats(problem) / (heads * cuda::state_floats(problem));
+  return sums > 0 && keys >= kKeysPerFeature * problem.dim * sums;
 }
 
 ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {

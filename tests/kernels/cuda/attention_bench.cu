@@ -54,8 +54,13 @@ const Shape kShapes[] = {
     {"full-64-1k", kBf16, 64, 1024, 16, 64, false, false, false},
     {"full-64-64k", kBf16, 1, 65536, 16, 64, false, false, false},
     {"full-decay-64-4k", kBf16, 16, 4096, 16, 64, false, true, false},
+    {"full-decay-64-64k", kBf16, 1, 65536, 16, 64, false, true, false},
+    {"causal-128-1k", kBf16, 64, 1024, 8, 128, true, false, false},
     {"causal-128-4k", kBf16, 16, 4096, 8, 128, true, false, false},
+    {"causal-128-16k", kBf16, 4, 16384, 8, 128, true, false, false},
     {"causal-128-64k", kBf16, 1, 65536, 8, 128, true, false, false},
+    {"causal-decay-128-4k", kBf16, 16, 4096, 8, 128, true, true, false},
+    {"causal-decay-128-64k", kBf16, 1, 65536, 8, 128, true, true, false},
     {"few-64-4k", kBf16, 32, 4096, 8, 64, true, false, false},
     {"few-64-128k", kBf16, 1, 131072, 8, 64, true, false, false},
     {"fp16-causal-64-4k", DType::kFloat16, 16, 4096, 16, 64, true, false, false},
@@ -243,8 +248,7 @@ void bench_shape(const Shape& s, double rate) {
   g.dk = view(dk);
   g.dv = view(dv);
   if (s.decay) g.d_log_decay = decay_gradient.data<double>();
-  const bool sums = !s.causal && !s.decay;
-  const DeviceMemory key_sums(sums ? static_cast<std::size_t>(key_sum_floats(p)) * sizeof(float) : 0);
+  const DeviceMemory key_sums(static_cast<std::size_t>(key_sum_floats(p)) * sizeof(float));
   p.key_sums = key_sums.data<float>();
   const DeviceMemory fwd_space(fwd_workspace_bytes(p)), bwd_space(bwd_workspace_bytes(p, g));
   const auto forward = [&](cudaStream_t stream) {

@@ -116,8 +116,9 @@ TEST_P(AttentionCuda, SequencesInSegments) {
   struct Shape {
     std::int64_t batch, heads, length;
   };
-  constexpr Shape kShapes[] = {{1, 1, 512}, {1, 2, 1'600}, {2, 3, 777}, {1, 5, 2'111}, {1, 40, 520}, {1, 1, 4'500}};
-  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}};
+  constexpr Shape kShapes[] = {{1, 1, 512},   {1, 2, 1'600}, {2, 3, 777}, {1, 5, 2'111}, {1, 40, 520},
+                               {1, 1, 4'500}, {1, 2, 1'100}, {2, 1, 900}, {1, 8, 700},   {1, 3, 1'500}};
+  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {128, 128}, {120, 72}};
   std::vector<AttentionCase> cases;
   for (const auto& [batch, heads, length] : kShapes) {
     AttentionCase c;
@@ -125,8 +126,8 @@ TEST_P(AttentionCuda, SequencesInSegments) {
     c.dtype = GetParam();
     c.batch = batch;
     c.heads = heads;
-    c.dim = length > 4'000 ? 16 : kDims[cases.size() % 3][0];
-    c.value_dim = length > 4'000 ? 16 : kDims[cases.size() % 3][1];
+    c.dim = length > 4'000 ? 16 : kDims[cases.size() % 5][0];
+    c.value_dim = length > 4'000 ? 16 : kDims[cases.size() % 5][1];
     c.q_lengths = c.k_lengths = {length};
     c.causal = true;
     c.decay = cases.size() % 2 == 1;
@@ -135,10 +136,12 @@ TEST_P(AttentionCuda, SequencesInSegments) {
     cases.push_back(c);
   }
   run_cases(cases);
-  const CaseData data = verify::make_data(cases[1]);
-  const CaseResult first = run_on_device(cases[1], data, Path::kDirect);
-  for (int i = 0; i < environment_number("COSFORMER_CUDA_AGAIN", 50); ++i) {
-    EXPECT_TRUE(same_bits(first.out, run_on_device(cases[1], data, Path::kDirect).out)) << "run " << i;
+  for (const AttentionCase& c : {cases[1], cases[8]}) {  // narrow and wide heads
+    const CaseData data = verify::make_data(c);
+    const CaseResult first = run_on_device(c, data, Path::kDirect);
+    for (int i = 0; i < environment_number("COSFORMER_CUDA_AGAIN", 50); ++i) {
+      EXPECT_TRUE(same_bits(first.out, run_on_device(c, data, Path::kDirect).out)) << "run " << i << c.describe();
+    }
   }
 }
 
