@@ -1,6 +1,7 @@
 // The operator on NVIDIA GPUs: tensors become a problem of device pointers on torch's current stream.
 //
 // Nothing here waits for the device or reads its memory, so a call can be captured in a CUDA graph.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
