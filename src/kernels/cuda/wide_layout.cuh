@@ -113,6 +113,12 @@ struct WideWarpgroup : WarpgroupSteps {
   // What this thread wrote can be read, by the matrix unit too where it was published.
   __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
   __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
+  // Of a block that sums. Whether it has something to sum: nothing starts after the last segments.
+  template <bool kOfQueries>
+  __device__ __forceinline__ bool place_sum() {
+    locate<false, !kOfQueries>();
+    return p.frame != Frame::kBoth || segment + p.slot_step < p.segments;
+  }
   // Of this warpgroup alone.
   __device__ __forceinline__ void meet() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
   __device__ __forceinline__ void clear_tile(int tile) {

@@ -38,42 +38,25 @@ struct WideSumLayout {
   static constexpr __device__ int free(int stage) { return kBarriers + (kStages + stage) * 8; }
 };
 
-// What the occupations share.
 template <class L>
-struct WideSumWarpgroup : WideWarpgroup {
+struct WideSumProducer : WideWarpgroup {
   using WideWarpgroup::WideWarpgroup;
-
-  // Whether there is something to sum: the last segments' sums start nothing.
-  __device__ __forceinline__ bool place() {
-    locate<false, !L::kOfQueries>();
-    return p.frame != Frame::kBoth || segment + p.slot_step < p.segments;
-  }
-};
-
-template <class L>
-struct WideSumProducer : WideSumWarpgroup<L> {
-  using Base = WideSumWarpgroup<L>;
-  using Base::Base, Base::base, Base::column_length, Base::kChunk, Base::kTile, Base::lane, Base::p, Base::shared,
-      Base::w, Base::warp;
-  using typename WarpgroupPlace::Io;
   const Io *feature_rows, *value_rows;
 
   __device__ __forceinline__ const TileSource& features() const { return L::kOfQueries ? w.q : w.k; }
   __device__ __forceinline__ const TileSource& values() const { return L::kOfQueries ? w.dout : w.v; }
 
   __device__ __forceinline__ void fetch(int stage, int position) {
-    const unsigned seen = this->template present_keys<L::kMasked>(position);
+    const unsigned seen = present_keys<L::kMasked>(position);
     const auto fetch_both = [&](int tile, const Io*& rows, const TileSource& source) {
       const Io* beside = rows + 64;
-      this->template fetch_tile<L::kMasked, true>(base + tile, rows, source, 0, column_length, seen, position);
-      this->template fetch_tile<L::kMasked, true>(base + tile + kTile, beside, source, 64, column_length, seen,
-                                                  position);
+      fetch_tile<L::kMasked, true>(base + tile, rows, source, 0, column_length, seen, position);
+      fetch_tile<L::kMasked, true>(base + tile + kTile, beside, source, 64, column_length, seen, position);
     };
     fetch_both(L::feature_tile(stage, 0), feature_rows, features());
     fetch_both(L::value_tile(stage, 0), value_rows, values());
     if (L::kOfQueries && p.normalised) {
-      this->template fetch_row_numbers<true>(this->floats(L::kDenominators, stage), this->floats(L::kErrors, stage),
-                                             position);
+      fetch_row_numbers<true>(floats(L::kDenominators, stage), floats(L::kErrors, stage), position);
     }
   }
 
@@ -81,44 +64,44 @@ struct WideSumProducer : WideSumWarpgroup<L> {
   __device__ __forceinline__ float prepare_column(int stage) {
     if (!L::kOfQueries || !p.normalised) return 1.0F;
     const int row = warp * 16 + lane % 16;
-    const float s = fmaxf(this->floats(L::kDenominators, stage)[row], p.eps);
+    const float s = fmaxf(floats(L::kDenominators, stage)[row], p.eps);
     if (lane < 16) {
-      this->set_extra(shared + L::kExtras, L::extra_piece(stage), row, this->floats(L::kErrors, stage)[row] * s);
+      set_extra(shared + L::kExtras, L::extra_piece(stage), row, floats(L::kErrors, stage)[row] * s);
     }
     return __fdividef(1.0F, s);
   }
 
   __device__ __forceinline__ void run() {
-    if (!this->place()) return;
-    const auto chunks = this->span();
-    const auto chunk = [&](int at) { return chunks.template chunk<true>(at); };
+    if (!place_sum<L::kOfQueries>()) return;
+    const auto chunks = span();
+    const auto chunk = [&](int at) { return chunks.chunk<true>(at); };
     const int begin = chunks.begin, end = chunks.end;
-    const int first_token = L::kOfQueries ? this->q_begin : this->k_begin;
-    feature_rows = this->rows_of(features(), first_token, chunk(begin), 0);
-    value_rows = this->rows_of(values(), first_token, chunk(begin), 0);
+    const int first_token = L::kOfQueries ? q_begin : k_begin;
+    feature_rows = rows_of(features(), first_token, chunk(begin), 0);
+    value_rows = rows_of(values(), first_token, chunk(begin), 0);
     for (int i = 0; i < L::kStages - 1; ++i) {
       if (begin + i * kChunk < end) fetch(i, chunk(begin + i * kChunk));
       commit_copies();  // a group in any case: waiting counts groups
     }
-    this->take_angles();
-    this->template keep_angles<true>(shared + L::kAngles);
-    this->clear_tile(L::kExtras);
-    if (!L::kOfQueries && threadIdx.x < kChunk) this->set_one(shared + L::kExtras, 0, static_cast<int>(threadIdx.x));
+    take_angles();
+    keep_angles<true>(shared + L::kAngles);
+    clear_tile(L::kExtras);
+    if (!L::kOfQueries && threadIdx.x < kChunk) set_one(shared + L::kExtras, 0, static_cast<int>(threadIdx.x));
     int first_row = -1, last_row = -1;
     WideTurn<L::kStages> ring;
     for (int at = begin; at < end; at += kChunk) {
       const int position = chunk(at), stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
-      this->follow_powers(position, first_row, last_row);
+      follow_powers(position, first_row, last_row);
       wait_copies<L::kStages - 2>();
       __syncwarp();  // what other lanes copied
-      this->template set_turns<true, false, Decays::kShrink>(position, at == begin, shared + L::kAngles,
-                                                             reinterpret_cast<Io*>(shared + L::weights(stage)), nullptr,
-                                                             prepare_column(stage));
+      set_turns<true, false, Decays::kShrink>(position, at == begin, shared + L::kAngles,
+                                              reinterpret_cast<Io*>(shared + L::weights(stage)), nullptr,
+                                              prepare_column(stage));
       wgmma::publish_shared();
-      this->arrive(L::full(stage));
+      arrive(L::full(stage));
       const int next = at + (L::kStages - 1) * kChunk;
       if (next < end) {
-        if (at > begin) this->wait(L::free(before), ring.round - (stage == 0 ? 1 : 0));
+        if (at > begin) wait(L::free(before), ring.round - (stage == 0 ? 1 : 0));
         fetch(before, chunk(next));
       }
       commit_copies();
@@ -128,11 +111,8 @@ struct WideSumProducer : WideSumWarpgroup<L> {
 };
 
 template <class L>
-struct WideSummer : WideSumWarpgroup<L> {
-  using Base = WideSumWarpgroup<L>;
-  using Base::Base, Base::base, Base::kChunk, Base::p, Base::shared;
-  using typename WarpgroupPlace::A;
-  using typename WarpgroupPlace::Io;
+struct WideSummer : WideWarpgroup {
+  using WideWarpgroup::WideWarpgroup;
   float first[2][9][4], second[2][8][4];  // the two blocks of values, of each part
 
   __device__ __forceinline__ void add(int stage, const A (&parts)[2][4]) {
@@ -152,26 +132,26 @@ struct WideSummer : WideSumWarpgroup<L> {
 
   // Features from 64·block on.
   __device__ __forceinline__ void run(int block) {
-    if (!this->place()) return;
-    const auto [begin, end, last_segment] = this->span();
+    if (!place_sum<L::kOfQueries>()) return;
+    const auto [begin, end, last_segment] = span();
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
-      this->clear_block(first[part]);
-      this->clear_block(second[part]);
+      clear_block(first[part]);
+      clear_block(second[part]);
     }
     A raw[2][2];
     WideTurn<L::kStages> at;
     const auto begin_chunk = [&] {
-      this->wait(L::full(at.stage), at.round);
-      this->load_raw_features(raw, base + L::feature_tile(at.stage, block));
+      wait(L::full(at.stage), at.round);
+      load_raw_features(raw, base + L::feature_tile(at.stage, block));
     };
     if (begin < end) begin_chunk();
     for (int position = begin; position < end; position += kChunk) {
       const int stage = at.stage;
       const Io* weights = reinterpret_cast<const Io*>(shared + L::weights(stage));
       A parts[2][4];
-      this->weigh_features(parts, raw[0], weights, 0);
-      this->weigh_features(parts, raw[1], weights, 2);
+      weigh_features(parts, raw[0], weights, 0);
+      weigh_features(parts, raw[1], weights, 2);
       add(stage, parts);
       at.advance();
       if (position + kChunk < end) begin_chunk();
@@ -181,14 +161,14 @@ struct WideSummer : WideSumWarpgroup<L> {
         wgmma::settle(first[part]);
         wgmma::settle(second[part]);
       }
-      this->arrive(L::free(stage));
+      arrive(L::free(stage));
     }
-    float* const to = this->slot_in(p.states, p.slots, this->segment);
+    float* const to = slot_in(p.states, p.slots, segment);
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
-      this->add_rests(first[part]);
-      this->store_block(first[part], to, part, block * 64, 0);
-      this->store_block(second[part], to, part, block * 64, 64);
+      add_rests(first[part]);
+      store_block(first[part], to, part, block * 64, 0);
+      store_block(second[part], to, part, block * 64, 64);
     }
   }
 };
