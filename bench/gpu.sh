@@ -31,6 +31,7 @@ for tool in memcheck initcheck; do
 done
 some='*Wide*bfloat16*:*Full*bfloat16*:*Random*bfloat16*:*Segments*bfloat16*'
 record cuda/sanitizer-racecheck env COSFORMER_CUDA_CASES=3 COSFORMER_CUDA_WIDE=3 COSFORMER_CUDA_AGAIN=1 \
+  COSFORMER_CUDA_LONGEST=700 \
   compute-sanitizer --tool racecheck $build/bin/attention_cuda_test --gtest_brief=1 "--gtest_filter=$some"
 
 # The code for sm_80, which the driver compiles for whatever is here.

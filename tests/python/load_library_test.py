@@ -24,6 +24,9 @@ def tensors(*shapes):
     return [torch.randn(*shape, dtype=torch.double, requires_grad=True) for shape in shapes]
 
 
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+
+
 class LoadLibrary(unittest.TestCase):
     def test_values(self):
         q, k, v = tensors((2, 6, 3, 4), (2, 9, 3, 4), (2, 9, 3, 5))
@@ -36,6 +39,18 @@ class LoadLibrary(unittest.TestCase):
         for causal in (False, True):
             self.assertTrue(torch.autograd.gradcheck(
                 lambda q, k, v, d: attention(q, k, v, causal=causal, log_decay=d), (q, k, v, decay)))
+
+    def test_gradients_of_one_graph_taken_twice(self):
+        """What the forward pass hands to the backward pass is not used up by it."""
+        for device in DEVICES:
+            for dtype in (torch.float32, torch.bfloat16):
+                for causal in (False, True):
+                    q, k, v = (x.detach().to(device, dtype).requires_grad_() for x in tensors(*[(1, 1100, 1, 96)] * 3))
+                    out = attention(q, k, v, causal=causal)
+                    first = torch.autograd.grad(out, (q, k, v), torch.ones_like(out), retain_graph=True)
+                    second = torch.autograd.grad(out, (q, k, v), torch.ones_like(out))
+                    for a, b in zip(first, second):
+                        self.assertTrue(torch.equal(a, b) and bool(a.isfinite().all()), f"{device} {dtype} {causal}")
 
     def test_state_and_its_gradients(self):
         q, k, v, kv = tensors((2, 4, 2, 3), (2, 4, 2, 3), (2, 4, 2, 2), (2, 2, 2, 3, 2))

@@ -135,8 +135,14 @@ TEST_P(AttentionCuda, SequencesInSegments) {
     c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
     cases.push_back(c);
   }
+  std::vector<AttentionCase> repeated = {cases[2], cases[8]};  // narrow and wide heads
+  // Tools that follow every access take minutes for the longer ones.
+  const int longest = environment_number("COSFORMER_CUDA_LONGEST", 1 << 20);
+  for (auto* some : {&cases, &repeated}) {
+    std::erase_if(*some, [&](const AttentionCase& c) { return c.q_lengths[0] > longest; });
+  }
   run_cases(cases);
-  for (const AttentionCase& c : {cases[1], cases[8]}) {  // narrow and wide heads
+  for (const AttentionCase& c : repeated) {
     const CaseData data = verify::make_data(c);
     const CaseResult first = run_on_device(c, data, Path::kDirect);
     for (int i = 0; i < environment_number("COSFORMER_CUDA_AGAIN", 50); ++i) {
