@@ -17,8 +17,7 @@ class Passes {
     const bool running_slots = plan_.state_cut.count > 1 || plan_.state_slots ||
                                (g != nullptr && (g->d_state_kv_out != nullptr || g->d_state_kv_in != nullptr));
     if (!plan_.scans || running_slots) {
-      const bool handed = plan_.hands_over && p.key_sums != nullptr;
-      if (handed && (plan_.scans || g != nullptr || plan_.slots_keys == 1)) {
+      if (handed() && (plan_.scans || g != nullptr || plan_.slots_keys == 1)) {
         key_slots_ = p.key_sums;
         if (!plan_.scans) plan_.slots_keys = 1;
       } else {
@@ -75,7 +74,7 @@ class Passes {
     SweepParams last{};
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kQueryGradient, side == 1);
-      if (!plan_.hands_over || p_.key_sums == nullptr) prefix_of_keys(side == 1);
+      if (!handed()) prefix_of_keys(side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
       if (decay) {
         sweep.decay_gradient = query_decay_ + side * parts;
@@ -108,7 +107,7 @@ class Passes {
 
  private:
   void full_backward() {
-    if (p_.key_sums == nullptr) sum_keys();
+    if (!handed()) sum_keys();
     const SweepParams keys = applied(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
     if (warpgroup_ && narrow()) {  // the values' gradient comes with the keys'
       SweepParams queries = applied(Role::kQueryGradient, plan_.sum_cut_queries, key_slots_, plan_.slots_keys);
@@ -129,6 +128,8 @@ class Passes {
            applied(Role::kValueGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries));
   }
 
+  // Sums over the keys go from the forward to the backward pass.
+  bool handed() const { return plan_.hands_over && p_.key_sums != nullptr; }
   SweepPass pass_of(int side) const {
     if (!plan_.two_sided) return SweepPass::kOnly;
     return side == 0 ? SweepPass::kFirstOfTwo : SweepPass::kSecondOfTwo;

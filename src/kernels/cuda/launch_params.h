@@ -63,12 +63,20 @@ inline bool valid(const Problem& p) {
          (p.normalizer == Normalizer::kNone || p.denominator.data != nullptr || query_rows == 0);
 }
 
+// Shapes that the warpgroup kernels may serve, and of them those of narrow heads.
+inline bool warpgroup_shape(const Problem& p) {
+  return p.dtype == DType::kBFloat16 && p.feature_map == FeatureMap::kRelu && p.dim <= kWarpgroupDim &&
+         p.value_dim <= kWarpgroupDim;
+}
+inline bool narrow_shape(const Problem& p) {
+  return warpgroup_shape(p) && p.dim <= kNarrowDim && p.value_dim <= kNarrowDim;
+}
+
 // Whether the kernels for Hopper's warpgroups can serve.
 inline bool suits_warpgroup(const Problem& p, const Gradients* g) {
   const auto fits = [&](const auto& view, std::int64_t columns) { return aligned(view, columns, p.dtype); };
-  const bool forward = p.dtype == DType::kBFloat16 && p.dim <= kWarpgroupDim && p.value_dim <= kWarpgroupDim &&
-                       p.feature_map == FeatureMap::kRelu && fits(p.q, p.dim) && fits(p.k, p.dim) &&
-                       fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
+  const bool forward =
+      warpgroup_shape(p) && fits(p.q, p.dim) && fits(p.k, p.dim) && fits(p.v, p.value_dim) && fits(p.out, p.value_dim);
   const bool backward = g == nullptr || (fits(g->dout, p.value_dim) && fits(g->dq, p.dim) && fits(g->dk, p.dim) &&
                                          fits(g->dv, p.value_dim));
   return forward && backward && warpgroup_available();

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/launch_params.h"
 #include "kernels/cuda/sweep_params.h"
 #include "kernels/cuda/warpgroup_params.h"
 
@@ -98,15 +99,6 @@ struct Plan {
   // How many of a head.
   int handed_sums() const { return !hands_over ? 0 : (scans ? slots_keys : 1); }
 };
-
-// Shapes that the warpgroup kernels may serve, and of them those of narrow heads.
-inline bool warpgroup_shape(const Problem& p) {
-  return p.dtype == DType::kBFloat16 && p.feature_map == FeatureMap::kRelu && p.dim <= kWarpgroupDim &&
-         p.value_dim <= kWarpgroupDim;
-}
-inline bool narrow_shape(const Problem& p) {
-  return warpgroup_shape(p) && p.dim <= kNarrowDim && p.value_dim <= kNarrowDim;
-}
 
 // How much finer the sums are cut that the segments of a running sweep start from: as far as they fit in one round.
 inline int sums_per_segment(const Segments& segments, std::int64_t blocks_per_segment, std::int64_t wanted, int most) {

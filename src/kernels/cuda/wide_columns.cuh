@@ -44,15 +44,7 @@ struct WideColumns : WideWarpgroup {
       A features[2][4];
       weighed_features(features, base + L::sliced(stage), weights);
       const std::uint64_t low = operand(L::contracted(stage, 0)), high = operand(L::contracted(stage, 1));
-      wgmma::fence();
-#pragma unroll
-      for (int k = 0; k < 4; ++k)
-#pragma unroll
-        for (int part = 0; part < 2; ++part) {
-          wgmma::multiply<true>(first[part], features[part][k], wgmma::step_along_rows(low, k), true);
-          wgmma::multiply<true>(second[part], features[part][k], wgmma::step_along_rows(high, k), true);
-        }
-      wgmma::commit();
+      add_features(features, low, high, first, second);
     }
     wgmma::wait<0>();
     for_each_block([](int, int, auto& block) { wgmma::settle(block); });
@@ -67,8 +59,8 @@ struct WideColumns : WideWarpgroup {
     arrive(L::published(copy));
   }
 
-  __device__ __forceinline__ void store_state(int index) {
-    float* to = slot_in(p.states, p.slots, index);
+  __device__ __forceinline__ void store_state() {
+    float* to = slot_in(p.states, p.slots, p.total_slot);
     for_each_block([&](int part, int number, auto& block) {
       if constexpr (sizeof(block) == sizeof(float[9][4])) add_rests(block);
       store_block(block, to, part, L::feature_of(slice, number), L::value_of(slice, number),
@@ -101,7 +93,7 @@ struct WideColumns : WideWarpgroup {
       if (copy.round > 0) wait(L::returned(copy.stage), copy.round - 1);
       publish(copy.stage);
     }
-    if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
+    if (p.store == StoreState::kFinal && last_segment) store_state();
   }
 };
 

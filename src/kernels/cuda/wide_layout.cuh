@@ -119,8 +119,24 @@ struct WideWarpgroup : WarpgroupSteps {
     locate<false, !kOfQueries>();
     return p.frame != Frame::kBoth || segment + p.slot_step < p.segments;
   }
+  // Features of both parts times two blocks of values, added to the state's blocks.
+  template <int kFirst, int kSecond>
+  __device__ __forceinline__ void add_features(const A (&features)[2][4], std::uint64_t low, std::uint64_t high,
+                                               float (&first)[2][kFirst][4], float (&second)[2][kSecond][4]) {
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        wgmma::multiply<true>(first[part], features[part][k], wgmma::step_along_rows(low, k), true);
+        wgmma::multiply<true>(second[part], features[part][k], wgmma::step_along_rows(high, k), true);
+      }
+    wgmma::commit();
+  }
   // Of this warpgroup alone.
-  __device__ __forceinline__ void meet() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
+  __device__ __forceinline__ void meet() {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
+  }
   __device__ __forceinline__ void clear_tile(int tile) {
     for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
     meet();

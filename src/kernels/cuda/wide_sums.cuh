@@ -119,15 +119,7 @@ struct WideSummer : WideWarpgroup {
     const int tile = L::value_tile(stage, 0);
     const std::uint64_t low = wgmma::descriptor(base + tile, L::kExtras + L::extra_piece(stage) * 16 - tile);
     const std::uint64_t high = wgmma::descriptor(base + L::value_tile(stage, 1));
-    wgmma::fence();
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
-        wgmma::multiply<true>(first[part], parts[part][k], wgmma::step_along_rows(low, k), true);
-        wgmma::multiply<true>(second[part], parts[part][k], wgmma::step_along_rows(high, k), true);
-      }
-    wgmma::commit();
+    add_features(parts, low, high, first, second);
   }
 
   // Features from 64·block on.
