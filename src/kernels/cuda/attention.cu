@@ -56,6 +56,7 @@ class Passes {
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kForward, side == 1);
       use_slots(sweep, key_slots_, plan_.slots_keys);
+      if (whole_heads()) cut_finer(sweep, plan_.key_sums_per_segment, 1);
       if (launch_jointly(sweep)) continue;
       prefix_of_keys(side == 1);
       if (p_.state_kv_out != nullptr) sweep.store = StoreState::kFinal;
@@ -228,17 +229,17 @@ class Passes {
   }
 
   // The sums that start the segments of a running sweep.
-  void cut_finer(SweepParams& s) const {
-    s.slot_step = plan_.sums_per_segment;
-    s.segments *= s.slot_step;
-    s.segment_tokens /= s.slot_step;
+  void cut_finer(SweepParams& s, int finer, int slot_step) const {
+    s.slot_step = slot_step;
+    s.segments *= finer;
+    s.segment_tokens /= finer;
   }
 
   void use_slots(SweepParams& s, float* slots, int count) const {
     s.states = slots;
     s.slots = count;
     s.total_slot = count - 1;
-    s.slot_step = plan_.sums_per_segment;
+    s.slot_step = slots == key_slots_ ? plan_.key_sums_per_segment : plan_.sums_per_segment;
     const bool carried = s.states == key_slots_ ? p_.state_kv_in != nullptr : g_->d_state_kv_out != nullptr;
     s.initial = s.segments > 1 || carried ? InitialState::kOfSegment : InitialState::kZero;
   }
@@ -278,6 +279,10 @@ class Passes {
     });
   }
 
+  // Whether blocks of the running forward sweep own whole heads of more than 64: its segments are as long as the sums'.
+  bool whole_heads() const {
+    return g_ == nullptr && warpgroup_ && !narrow() && p_.causal && p_.state_kv_out == nullptr;
+  }
   // Whether the forward sweep may have its sums and their scan in one launch with it.
   bool may_be_joint() const {
     const int blocks = plan_.state_cut.count;
@@ -334,7 +339,8 @@ class Passes {
   // The state of the keys before each segment of a running sweep.
   void prefix_of_keys(bool reversed) {
     SweepParams s = running(Role::kForward, reversed);
-    cut_finer(s);
+    const int finer = plan_.key_sums_per_segment;
+    cut_finer(s, finer, whole_heads() ? 1 : finer);
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
     if (s.segments > 1) sum_segments(Role::kForward, s);
@@ -344,7 +350,7 @@ class Passes {
 
   void prefix_of_queries(bool reversed) {
     SweepParams s = running(Role::kValueGradient, reversed);
-    cut_finer(s);
+    cut_finer(s, plan_.sums_per_segment, plan_.sums_per_segment);
     s.states = query_slots_;
     s.slots = plan_.slots_queries;
     if (s.segments > 1) sum_segments(Role::kValueGradient, s);

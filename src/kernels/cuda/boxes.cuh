@@ -10,22 +10,23 @@
 
 namespace cosformer::kernels::cuda::boxes {
 
-// The box of `map` that begins at a token of a head.
+// The box of `map` that begins at a token of a head, and at a column.
 __device__ __forceinline__ void fetch(std::uint32_t shared, const TileMap& map, int token, int head, int batch,
-                                      std::uint32_t barrier) {
+                                      std::uint32_t barrier, int column = 0) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3,%4,%5,%6}], "
       "[%2];" ::"r"(shared),
-      "l"(&map), "r"(barrier), "r"(0), "r"(token), "r"(head), "r"(batch)
+      "l"(&map), "r"(barrier), "r"(column), "r"(token), "r"(head), "r"(batch)
       : "memory");
 }
 
 // And from shared memory, without what lies outside the tensor. Writes of other lanes must have been published.
-__device__ __forceinline__ void store(const TileMap& map, int token, int head, int batch, std::uint32_t shared) {
+__device__ __forceinline__ void store(const TileMap& map, int token, int head, int batch, std::uint32_t shared,
+                                      int column = 0) {
   asm volatile(
       "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2,%3,%4,%5}], [%1];\n"
       "cp.async.bulk.commit_group;" ::"l"(&map),
-      "r"(shared), "r"(0), "r"(token), "r"(head), "r"(batch)
+      "r"(shared), "r"(column), "r"(token), "r"(head), "r"(batch)
       : "memory");
 }
 // Until this lane's stores have read shared memory, or have ended.

@@ -89,6 +89,7 @@ struct Plan {
   std::int64_t longest = 0;
   Segments state_cut;                          // of the sweeps with a running state
   int sums_per_segment = 1;                    // and how much finer the sums are cut that start their segments
+  int key_sums_per_segment = 1;                // the same of the keys: the forward sweep may be cut that fine too
   Segments sum_cut_keys, sum_cut_queries;      // full attention: of the sums over all keys, all queries
   Segments apply_cut_queries, apply_cut_keys;  // and of the rows that use them
   int slots_keys = 0, slots_queries = 0;
@@ -111,6 +112,12 @@ inline int sums_per_segment(const Segments& segments, std::int64_t blocks_per_se
   return 1;
 }
 
+// The forward sweep of wide heads has no slices: how many of its segments are one of the other sweeps', which have.
+inline int whole_per_segment(const Segments& segments, std::int64_t heads) {
+  const bool finer = segments.count > 1 && 2 * segments.count * heads <= kWantedWideBlocks;
+  return finer && segments.tokens % (2 * kFrameBlock) == 0 ? 2 : 1;
+}
+
 inline Plan make_plan(const Problem& p) {
   Plan plan;
   plan.two_sided = !p.causal && p.log_decay != nullptr;
@@ -125,7 +132,9 @@ inline Plan make_plan(const Problem& p) {
     plan.state_cut = cut(plan.longest, blocks, wide ? kWantedWideBlocks : kWantedBlocks, 256);
     plan.sums_per_segment = wide ? sums_per_segment(plan.state_cut, heads, kWantedWideBlocks, 4)
                                  : sums_per_segment(plan.state_cut, blocks, kWantedBlocks, 2);
-    plan.slots_keys = plan.slots_queries = plan.state_cut.count * plan.sums_per_segment + 1;
+    plan.key_sums_per_segment = wide && p.causal ? whole_per_segment(plan.state_cut, heads) : plan.sums_per_segment;
+    plan.slots_keys = plan.slots_queries =
+        plan.state_cut.count * std::max(plan.sums_per_segment, plan.key_sums_per_segment) + 1;
     // Narrow heads may have their slots in an order of their own, see launch_forward_jointly.
     plan.hands_over = p.causal && !narrow && plan.state_cut.count > 1;
   } else {

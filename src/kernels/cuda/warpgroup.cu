@@ -10,8 +10,12 @@ Launch launch_narrow_warpgroup, launch_narrow_warpgroup_masked, launch_wide_warp
 using LaunchPair = cudaError_t(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream);
 LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
-// Forward passes whose rows can come in boxes: describes these, or says that they cannot.
-bool describe_boxes(Mode mode, WarpgroupParams& params);
+// Forward passes whose rows can come in boxes: describes these, or says that they cannot. A box has `rows` rows: those
+// of a warp, or of a chunk.
+constexpr unsigned kWarpRows = 16, kChunkRows = 64;
+bool describe_boxes(Mode mode, WarpgroupParams& params, unsigned rows);
+// The running forward pass of wide heads, causal ones.
+cudaError_t launch_whole_heads(const WarpgroupParams& params, bool boxes, cudaStream_t stream);
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream);
 cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream);
 std::optional<cudaError_t> launch_narrow_jointly_boxes(const WarpgroupParams& params, cudaStream_t stream);
@@ -28,7 +32,12 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
                              cudaStream_t stream) {
   if (narrow && pass == WarpgroupPass::kForward && mode != Mode::kSum) {
     WarpgroupParams described = params;
-    if (describe_boxes(mode, described)) return launch_narrow_boxes(mode, described, stream);
+    if (describe_boxes(mode, described, kWarpRows)) return launch_narrow_boxes(mode, described, stream);
+  }
+  if (!narrow && pass == WarpgroupPass::kForward && mode == Mode::kRun && params.sweep.pass == SweepPass::kOnly) {
+    WarpgroupParams described = params;
+    const bool boxes = describe_boxes(mode, described, kChunkRows);
+    return launch_whole_heads(described, boxes, stream);
   }
   const bool masked = params.sweep.key_mask != nullptr;
   Launch* const launch = narrow ? (masked ? launch_narrow_warpgroup_masked : launch_narrow_warpgroup)
@@ -40,7 +49,7 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
                                   cudaStream_t stream) {
   if (first_pass == WarpgroupPass::kForward) {
     WarpgroupParams described = second;
-    if (describe_boxes(Mode::kApply, described)) return launch_narrow_pair_boxes(first, described, stream);
+    if (describe_boxes(Mode::kApply, described, kWarpRows)) return launch_narrow_pair_boxes(first, described, stream);
   }
   const bool masked = first.sweep.key_mask != nullptr;
   return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);
@@ -48,7 +57,7 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
 
 std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params, cudaStream_t stream) {
   WarpgroupParams described = params;
-  if (!describe_boxes(Mode::kRun, described)) return std::nullopt;
+  if (!describe_boxes(Mode::kRun, described, kWarpRows)) return std::nullopt;
   return launch_narrow_jointly_boxes(described, stream);
 }
 

@@ -26,9 +26,9 @@ Encode encoder() {
   return found;
 }
 
-// Boxes of 64 columns and the 16 rows of a warp.
+// Boxes of 64 columns and `rows` rows.
 template <class View>
-bool describe(TileMap& map, const View& source, int length, const SweepParams& p) {
+bool describe(TileMap& map, const View& source, int length, const SweepParams& p, unsigned rows) {
   static_assert(sizeof(CUtensorMap) == sizeof(TileMap));
   constexpr std::uint64_t kBytes = 2;
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(source.columns), static_cast<cuuint64_t>(length),
@@ -36,7 +36,7 @@ bool describe(TileMap& map, const View& source, int length, const SweepParams& p
   const cuuint64_t strides[] = {static_cast<cuuint64_t>(source.time_stride) * kBytes,
                                 static_cast<cuuint64_t>(source.head_stride) * kBytes,
                                 static_cast<cuuint64_t>(source.batch_stride) * kBytes};
-  const cuuint32_t box[] = {64, 16, 1, 1}, steps[] = {1, 1, 1, 1};
+  const cuuint32_t box[] = {64, rows, 1, 1}, steps[] = {1, 1, 1, 1};
   return encoder()(reinterpret_cast<CUtensorMap*>(&map), CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
                    const_cast<void*>(source.data), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                    CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
@@ -45,7 +45,7 @@ bool describe(TileMap& map, const View& source, int length, const SweepParams& p
 
 }  // namespace
 
-bool describe_boxes(Mode mode, WarpgroupParams& params) {
+bool describe_boxes(Mode mode, WarpgroupParams& params, unsigned rows) {
   const SweepParams& p = params.sweep;
   const auto positive = [](const auto& source) {
     return source.time_stride > 0 && source.head_stride > 0 && source.batch_stride > 0;
@@ -53,12 +53,12 @@ bool describe_boxes(Mode mode, WarpgroupParams& params) {
   const bool known = p.reversed == 0 && p.cu_seqlens_q == nullptr && p.key_mask == nullptr &&
                      p.pass != SweepPass::kSecondOfTwo && p.q_length > 0 && p.k_length > 0 && positive(params.q) &&
                      positive(params.k) && positive(params.v) && positive(params.first) && encoder() != nullptr;
-  if (!known || !describe(params.q_map, params.q, p.q_length, p) ||
-      !describe(params.out_map, params.first, p.q_length, p)) {
+  if (!known || !describe(params.q_map, params.q, p.q_length, p, rows) ||
+      !describe(params.out_map, params.first, p.q_length, p, rows)) {
     return false;
   }
-  return mode == Mode::kApply ||
-         (describe(params.k_map, params.k, p.k_length, p) && describe(params.v_map, params.v, p.k_length, p));
+  return mode == Mode::kApply || (describe(params.k_map, params.k, p.k_length, p, rows) &&
+                                  describe(params.v_map, params.v, p.k_length, p, rows));
 }
 
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {

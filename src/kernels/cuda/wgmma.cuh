@@ -104,6 +104,15 @@ __device__ __forceinline__ void multiply(float (&c)[kTiles][4], const WarpgroupE
   }
 }
 
+// The same with both operands in shared memory, eight columns: A's depth runs along its tile's rows, B's along columns.
+__device__ __forceinline__ void multiply_shared(float (&c)[4], std::uint64_t a, std::uint64_t b, bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 1, 0;\n}"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "l"(a), "l"(b), "r"(add ? 1 : 0));
+}
+
 #undef COSFORMER_WGMMA_D64
 #undef COSFORMER_WGMMA_D72
 #undef COSFORMER_WGMMA_TILE

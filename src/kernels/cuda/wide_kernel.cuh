@@ -103,6 +103,7 @@ cudaError_t launch_wide_mode(Mode mode, const WarpgroupParams& params, cudaStrea
         }
         break;
       }
+      if constexpr (kPass == kForward) break;  // whole_layout.cuh
       return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kNothing, kMasked>(params, stream);
     case Mode::kApply: return launch_wide_kernel<kPass, Mode::kApply, WideExtra::kNothing, kMasked>(params, stream);
     case Mode::kSum:
