@@ -8,12 +8,29 @@
 
 namespace cosformer::kernels::cuda {
 
-template <class Sums>
-__global__ void __launch_bounds__(Sums::kThreads, Sums::kMinBlocks)
+template <class L>
+__device__ __forceinline__ void set_up_stages(unsigned char* shared) {
+  for (int stage = 0; stage < L::kStages; ++stage) {
+    barriers::set_up(shared_address(shared) + L::full(stage), 128);
+    barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
+  }
+}
+
+template <class L>
+__global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     after_states_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
-  Sums(params, shared).run();
+  if (threadIdx.x == 0) set_up_stages<L>(shared);
+  __syncthreads();
+  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
+  if (warpgroup == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kProducerRegisters));
+    AfterProducer<L>(params, shared).run();
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kSumRegisters));
+    AfterSummer<L>(params, shared).run(warpgroup - 1);
+  }
 #endif
 }
 
@@ -23,10 +40,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < L::kStages; ++stage) {
-      barriers::set_up(shared_address(shared) + L::full(stage), 128);
-      barriers::set_up(shared_address(shared) + L::free(stage), L::kRowThreads);
-    }
+    set_up_stages<L>(shared);
     barriers::set_up(shared_address(shared) + L::own_full(), 128);
   }
   __syncthreads();
@@ -41,15 +55,16 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 #endif
 }
 
-template <class Sums>
-cudaError_t launch_sums(const WarpgroupParams& params, cudaStream_t stream) {
-  return launch_blocks(after_states_kernel<Sums>, Sums::kThreads, Sums::kSharedBytes, stream, params);
+template <bool kOfQueries, bool kMasked, bool kSegments>
+cudaError_t launch_after_states_of(const WarpgroupParams& params, cudaStream_t stream) {
+  using L = AfterLayout<kOfQueries, kMasked, kSegments>;
+  return launch_blocks(after_states_kernel<L>, L::kThreads, L::kSharedBytes, stream, params);
 }
 
 template <bool kOfQueries, bool kMasked>
 cudaError_t launch_after_states(const WarpgroupParams& params, cudaStream_t stream) {
-  return params.sweep.segments > 1 ? launch_sums<AfterStates<kOfQueries, kMasked, true>>(params, stream)
-                                   : launch_sums<AfterStates<kOfQueries, kMasked, false>>(params, stream);
+  return params.sweep.segments > 1 ? launch_after_states_of<kOfQueries, kMasked, true>(params, stream)
+                                   : launch_after_states_of<kOfQueries, kMasked, false>(params, stream);
 }
 
 template <bool kMasked>

@@ -15,12 +15,12 @@ struct BothSidesLayout {
                         kKeys = kPass_ == WarpgroupPass::kKeys;  // keys: dk and dv in one sweep
   static constexpr bool kRowsAreQueries = !kKeys, kMasked = kMasked_;
   static constexpr int kThreads = 384, kRowThreads = 256, kMinBlocks = 1, kStages = 2;
-  static constexpr int kProducerRegisters = 72, kRowRegisters = 216;
+  static constexpr int kProducerRegisters = kKeys ? 56 : 72, kRowRegisters = kKeys ? 224 : 216;
   static_assert(kProducerRegisters + 2 * kRowRegisters <= 65536 / kThreads / 8 * 8 * 3);
 
   // Shared memory. A half of a stage: its rows (for keys k beside v), features, values, one part of the state after the
-  // pair. Then for each half the queries' rows of q and out (once), for each part the running state and what follows the
-  // segment; extra blocks of the states, and of the columns, beside each other in a tile's rows; arrays; barriers.
+  // pair. Then for each half the queries' rows of q and out (once), for each part the running state and what follows
+  // the segment; extra blocks of the states, and of the columns, beside each other in a tile's rows; arrays; barriers.
   static constexpr int kTile = WarpgroupPlace::kTile, kChunk = WarpgroupPlace::kChunk, kPair = PairSteps::kPair;
   static constexpr int kRowTiles = kKeys ? 2 : 1;
   static constexpr int kHalfBytes = (kRowTiles + 3) * kTile;
@@ -30,9 +30,9 @@ struct BothSidesLayout {
   static constexpr int kBeyond = kStates + 2 * kTile;
   static constexpr int kExtras = kBeyond + 2 * kTile;
   static constexpr int kColumnExtras = kExtras + (kKeys ? kTile : 0);  // ones have room beside the states'
-  static constexpr int kWeights = kColumnExtras + kTile;                // of the columns: each stage, each half
-  static constexpr int kRowTurns = kWeights + kStages * 2 * 256;        // float4 for each row: before, after
-  static constexpr int kRowErrors = kRowTurns + kStages * kPair * 16;   // e and 1/s of the queries
+  static constexpr int kWeights = kColumnExtras + kTile;               // of the columns: each stage, each half
+  static constexpr int kRowTurns = kWeights + kStages * 2 * 256;       // float4 for each row: before, after
+  static constexpr int kRowErrors = kRowTurns + kStages * kPair * 16;  // e and 1/s of the queries
   static constexpr int kDistances = kRowErrors + (kQueries ? kStages * kPair * 8 : 0);
   static constexpr int kTableSize = 2 * kPair + 2;
   static constexpr int kSecondTable = kTableSize + 16;  // in banks that the first one's readers leave free
@@ -49,7 +49,9 @@ struct BothSidesLayout {
 
   // From the beginning of shared memory on.
   static constexpr __device__ int row_tile(int stage, int half) { return (stage * 2 + half) * kHalfBytes; }
-  static constexpr __device__ int feature_tile(int stage, int half) { return row_tile(stage, half) + kRowTiles * kTile; }
+  static constexpr __device__ int feature_tile(int stage, int half) {
+    return row_tile(stage, half) + kRowTiles * kTile;
+  }
   static constexpr __device__ int value_tile(int stage, int half) { return feature_tile(stage, half) + kTile; }
   static constexpr __device__ int after_tile(int stage, int part) { return feature_tile(stage, part) + 2 * kTile; }
   static constexpr __device__ int own_tile(int half) { return kOwn + half * kTile; }

@@ -8,10 +8,10 @@ namespace cosformer::kernels::cuda {
 template <class L>
 struct BothSidesProducer : BothSidesWarpgroup<L> {
   using Base = BothSidesWarpgroup<L>;
-  using typename Base::Io;
   using Base::base, Base::lane, Base::p, Base::shared, Base::w, Base::warp;
-  using Base::kChunk, Base::kPair;
   using Base::Base;
+  using Base::kChunk, Base::kPair;
+  using typename Base::Io;
   float before_power[2], after_power[2];  // of this lane's row, or column, in each half
   Turn turns[2];
 
@@ -58,7 +58,7 @@ struct BothSidesProducer : BothSidesWarpgroup<L> {
 
   // What follows the segment joins what follows the pair within it.
   __device__ __forceinline__ void add_beyond(int stage, int half, float factor) {
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < 4; ++i) {
       const std::uint32_t at = this->piece_at(base + L::after_tile(stage, half), i);
       const uint4 beyond = load_shared_16(this->piece_at(base + L::beyond_tile(half), i));

@@ -8,10 +8,10 @@ namespace cosformer::kernels::cuda {
 template <class L>
 struct BothSidesRows : BothSidesWarpgroup<L> {
   using Base = BothSidesWarpgroup<L>;
-  using typename Base::A;
   using Base::base, Base::g, Base::lane, Base::p, Base::shared, Base::t, Base::w, Base::warp;
-  using Base::kChunk, Base::kPair;
   using Base::Base;
+  using Base::kChunk, Base::kPair;
+  using typename Base::A;
   int half;  // of the pair, and of the state: its part
   float state[9][4];
   float pair_decay;
@@ -22,6 +22,11 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   __device__ __forceinline__ float* table_start() const { return reinterpret_cast<float*>(shared + L::kDistances); }
   // Of both halves' warpgroups.
   __device__ __forceinline__ void meet_other() { asm volatile("bar.sync 4, %0;" ::"n"(L::kRowThreads) : "memory"); }
+
+  // Addresses are made anew from here on: kept ones would cost gradients registers that they do not have.
+  __device__ __forceinline__ void forget_addresses() {
+    if constexpr (!L::kForward) asm volatile("" : "+r"(Base::warp), "+r"(Base::lane), "+r"(Base::g), "+r"(Base::t));
+  }
 
   // cos(θΔ)γ^|Δ| at entry kPair − Δ, and once more shifted by one. Columns of the other half are 64 entries further.
   __device__ __forceinline__ void build_table() {
@@ -126,6 +131,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   // The state is ready for the next pair, as soon as both halves have got here.
   __device__ __forceinline__ void renew_state() {
     wgmma::settle(state);
+    forget_addresses();
     meet_other();
     publish_state();
   }
@@ -168,18 +174,23 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
       wgmma::commit();
       wgmma::wait<1>();
       wgmma::settle(scores);
+      forget_addresses();
       if constexpr (L::kKeys) count_within(scores, near_other, 0);
       weigh_scores(true, scores, near_weights);
       begin_scores(1 - half);
       add_values(half, near_weights);
       wgmma::wait<1>();
       wgmma::settle(scores);
+      forget_addresses();
       if constexpr (L::kKeys) count_within(scores, far_other, half == 0 ? kChunk : -kChunk);
       weigh_scores(false, scores, far_weights);
     }
     stage = this->anew(stage);
+    forget_addresses();
     add_values(1 - half, far_weights);
-    update(this->anew(stage));
+    update(stage);
+    forget_addresses();
+    turns = this->row_turns(stage, half) + warp * 16 + g;
     A x[4], cosine[4], sine[4];  // rows are loaded once more: registers
     this->load_rows(x, base + tile, true);
     scale_rows(cosine, x, turns[0].z, turns[8].z);
@@ -191,6 +202,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
     renew_state();
     wgmma::wait<0>();
     wgmma::settle(out);
+    forget_addresses();
   }
 
   // Rows of values: out = [x, error]·statesᵀ + weights·features; what each side's state gave counts towards the decay's
@@ -199,6 +211,18 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
                                                const float (&scale)[2], unsigned own_round, A (&near_weights)[4],
                                                A (&far_weights)[4], float (&out)[8][4]) {
     const float4* turns = this->row_turns(stage, half) + warp * 16 + g;
+    // What the pair itself gives has accumulators of its own and is begun early: kept weights would wait as two numbers
+    // each, since the compiler packs them where they are used.
+    float within[8][4], from_before[2], from_both[2];
+    const auto add_features = [&](int of, const A(&of_columns)[4], bool add) {
+      const std::uint64_t features = wgmma::descriptor(base + L::feature_tile(stage, of));
+      wgmma::fence();
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        wgmma::multiply<true>(within, of_columns[k], wgmma::step_along_rows(features, k), add || k > 0);
+      }
+      wgmma::commit();
+    };
     {
       A x[4], cosine[4], sine[4];
       float scores[8][4];
@@ -226,46 +250,47 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
       wgmma::commit();
       wgmma::wait<1>();
       wgmma::settle(scores);
+      forget_addresses();
       weigh_scores(true, scores, near_weights);
-      begin_scores(1 - half);
-      wgmma::wait<1>();
-      wgmma::settle(out);
       wgmma::wait<0>();
+      wgmma::settle(out);
+      begin_scores(1 - half);
+      add_features(half, near_weights, false);
+      forget_addresses();
+      if constexpr (L::kQueries) this->wait(L::own_full(), own_round);
+      this->dots_with_features(base + own, out, from_before);
+      wgmma::wait<1>();
       wgmma::settle(scores);
+      forget_addresses();
       weigh_scores(false, scores, far_weights);
     }
     stage = this->anew(stage);
-    if constexpr (L::kQueries) this->wait(L::own_full(), own_round);
-    float from_before[2], from_both[2];
-    this->dots_with_features(base + own, out, from_before);
+    add_features(1 - half, far_weights, true);
     A x[4], cosine[4], sine[4];  // rows are loaded once more: registers
+    forget_addresses();
     this->load_rows(x, base + tile, false);
+    turns = this->row_turns(stage, half) + warp * 16 + g;
     const float4 turn0 = turns[0], turn1 = turns[8];
     scale_rows(cosine, x, turn0.z, turn1.z);
     scale_rows(sine, x, turn0.w, turn1.w);
-    const A last_after =
-        extra_of_parts(error[0] * turn0.z, error[0] * turn0.w, error[1] * turn1.z, error[1] * turn1.w);
+    const A last_after = extra_of_parts(error[0] * turn0.z, error[0] * turn0.w, error[1] * turn1.z, error[1] * turn1.w);
     wgmma::fence();
     times_transposed(cosine, sine, last_after, L::after_tile(stage, 0), L::after_tile(stage, 1), L::after_piece(stage),
                      true, out);
     wgmma::commit();
     wgmma::wait<0>();
+    wgmma::settle(within);
     wgmma::settle(out);
+    forget_addresses();
+    if constexpr (L::kQueries) update(this->anew(stage));
+    forget_addresses();
     this->dots_with_features(base + own, out, from_both);
-    const auto add_features = [&](int of, const A(&of_columns)[4]) {
-      const std::uint64_t features = wgmma::descriptor(base + L::feature_tile(stage, of));
-#pragma unroll
-      for (int k = 0; k < 4; ++k) wgmma::multiply<true>(out, of_columns[k], wgmma::step_along_rows(features, k), true);
-    };
-    wgmma::fence();
-    add_features(half, near_weights);
-    add_features(1 - half, far_weights);
-    wgmma::commit();
     const float dots[2] = {2.0F * from_before[0] - from_both[0], 2.0F * from_before[1] - from_both[1]};
     decay_sum() += this->decay_of_rows(chunk, scale, dots);
-    if constexpr (L::kQueries) update(this->anew(stage));
-    wgmma::wait<L::kQueries ? 1 : 0>();
-    wgmma::settle(out);
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out[n][i] += within[n][i];
   }
 
   template <int kTiles>
