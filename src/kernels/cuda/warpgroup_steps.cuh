@@ -180,8 +180,8 @@ struct WarpgroupSteps : WarpgroupPlace {
 
   // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
   // divides by their size, so that the second can undo it: `factors` scale the first one's results. kTwoSided: it may
-  // be either of two sides; kFirstSide: it is the first.
-  template <bool kTwoSided, bool kFirstSide = false>
+  // be either of two sides.
+  template <bool kTwoSided>
   __device__ __forceinline__ void forward_scale(int position, const float (&sums)[2], float* factors,
                                                 float (&scale)[2]) {
     float first[2] = {};
@@ -200,7 +200,7 @@ struct WarpgroupSteps : WarpgroupPlace {
       float sum = sums[i], before = 1.0F;
       scale[i] = 1.0F;
       if (p.normalised) {
-        if (kFirstSide || (kTwoSided && p.pass == SweepPass::kFirstOfTwo)) {
+        if (kTwoSided && p.pass == SweepPass::kFirstOfTwo) {
           if (writes) p.row_scalar[row_scalar_at(token)] = sum;
           sum = fabsf(sum);
         } else {

@@ -36,7 +36,12 @@ class CudaProblem {
     problem.sequences = a.q.size(0);
     if (a.packed()) {
       cu_q_ = a.cu_seqlens_q.to(at::kInt).contiguous();
-      cu_k_ = a.cu_seqlens_k.to(at::kInt).contiguous();
+      // Kernels see by the address that queries and keys are the same tokens.
+      const bool same = a.cu_seqlens_k.data_ptr() == a.cu_seqlens_q.data_ptr() &&
+                        a.cu_seqlens_k.scalar_type() == a.cu_seqlens_q.scalar_type() &&
+                        a.cu_seqlens_k.sizes() == a.cu_seqlens_q.sizes() &&
+                        a.cu_seqlens_k.strides() == a.cu_seqlens_q.strides();
+      cu_k_ = same ? cu_q_ : a.cu_seqlens_k.to(at::kInt).contiguous();
       problem.sequences = cu_q_.size(0) - 1;
       problem.cu_seqlens_q = cu_q_.data_ptr<std::int32_t>();
       problem.cu_seqlens_k = cu_k_.data_ptr<std::int32_t>();
