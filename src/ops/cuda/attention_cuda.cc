@@ -121,8 +121,7 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const auto stream = at::cuda::getCurrentCUDAStream();
   const auto accumulation = q.options().dtype(at::kFloat);
   const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
-  const at::Tensor denominator =
-      a.normalized() ? at::empty({q.size(0), q.size(1), q.size(2)}, accumulation) : at::empty({0}, accumulation);
+  const at::Tensor denominator = empty_denominators(a);
   at::Tensor kv = a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation);
   const at::Tensor z = a.has_state() ? at::empty(a.state_z.sizes(), accumulation) : at::empty({0}, accumulation);
   CudaProblem gpu(a);

@@ -243,7 +243,8 @@ void bench_shape(const Shape& s, double rate) {
   p.k = const_view(k);
   p.v = const_view(v);
   p.out = view(out);
-  p.denominator = {denominators.data(), s.length * s.heads, s.heads, 1};
+  // Each head's by themselves, as the operator has them.
+  p.denominator = {denominators.data(), s.length * s.heads, 1, s.packed ? s.batch * s.length : s.length};
   Gradients g;
   g.dout = const_view(dout);
   g.dq = view(dq);
