@@ -223,7 +223,6 @@ class Passes {
     s.denominator_time_stride = p_.denominator.time_stride;
     s.denominator_head_stride = p_.denominator.head_stride;
     s.row_scalar = row_scalar_;
-    s.row_scalar_head_stride = plan_.query_rows;
     s.sequences = p_.sequences;
     s.heads = static_cast<int>(p_.heads);
     s.segments = 1;

@@ -56,7 +56,7 @@ struct Sweep {
             p.key_mask[extent.batch * p.mask_batch_stride + (extent.k_begin + token) * p.mask_time_stride]);
   }
   __device__ __forceinline__ std::int64_t row_scalar_at(int token) const {
-    return head * p.row_scalar_head_stride + extent.batch * p.q_length + extent.q_begin + token;
+    return (extent.batch * p.q_length + extent.q_begin + token) * p.heads + head;
   }
   __device__ __forceinline__ std::int64_t denominator_at(int token) const {
     return extent.batch * p.denominator_batch_stride + (extent.q_begin + token) * p.denominator_time_stride +

@@ -47,8 +47,7 @@ struct SweepParams {
 
   float* denominator;  // forward: written; backward: read
   std::int64_t denominator_batch_stride, denominator_time_stride, denominator_head_stride;
-  float* row_scalar;  // [heads][rows of q]: e, or the first of two passes' denominators
-  std::int64_t row_scalar_head_stride;
+  float* row_scalar;  // [rows of q][heads]: e, or the first of two passes' denominators
 
   std::int64_t sequences;
   int heads, slices, segments, segment_tokens;

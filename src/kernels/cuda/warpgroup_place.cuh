@@ -137,7 +137,7 @@ struct WarpgroupPlace {
   }
   __device__ __forceinline__ float log_decay() const { return p.log_decay == nullptr ? 0.0F : p.log_decay[head]; }
   __device__ __forceinline__ std::int64_t row_scalar_at(int token) const {
-    return head * p.row_scalar_head_stride + static_cast<std::int64_t>(batch) * p.q_length + q_begin + token;
+    return (static_cast<std::int64_t>(batch) * p.q_length + q_begin + token) * p.heads + head;
   }
   __device__ __forceinline__ std::int64_t denominator_at(int token) const {
     return batch * p.denominator_batch_stride + (q_begin + token) * p.denominator_time_stride +
