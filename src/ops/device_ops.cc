@@ -52,4 +52,10 @@ AttentionArguments collect(COSFORMER_DEVICE_ARGUMENTS) {
   return a;
 }
 
+at::Tensor empty_denominators(const AttentionArguments& a) {
+  const auto options = a.q.options().dtype(accumulation_type(a.q.scalar_type()));
+  if (!a.normalized()) return at::empty({0}, options);
+  return at::empty({a.q.size(0), a.q.size(2), a.q.size(1)}, options).transpose(1, 2);
+}
+
 }  // namespace cosformer::ops

@@ -51,4 +51,8 @@ BackwardResult call_bwd(const BackwardInputs& inputs, const AttentionArguments& 
 // Back from the dispatcher's spelling.
 AttentionArguments collect(COSFORMER_DEVICE_ARGUMENTS);
 
+// Where a forward pass leaves its denominators, [batch, time, heads]; empty without a normalizer. A head's lie side by
+// side: passes go through one head at a time.
+at::Tensor empty_denominators(const AttentionArguments& a);
+
 }  // namespace cosformer::ops

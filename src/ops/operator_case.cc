@@ -83,7 +83,8 @@ CaseTensors make_tensors(const AttentionCase& c, const CaseData& data, at::Devic
   }
   if (c.packed) {
     t.options.cu_seqlens_q = boundaries(c.q_lengths, c.seed, device);
-    t.options.cu_seqlens_k = boundaries(c.k_lengths, c.seed / 2, device);
+    const bool shared = c.q_lengths == c.k_lengths && c.seed % 4 < 2;  // as of self-attention
+    t.options.cu_seqlens_k = shared ? t.options.cu_seqlens_q : boundaries(c.k_lengths, c.seed / 2, device);
   }
   if (!c.carry_state) return t;
   t.stream = {c.horizon, t.options.theta, t.options.log_decay, t.options.feature_map, c.reweight, t.options.normalizer,

@@ -110,9 +110,7 @@ ForwardResult meta_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
-  return {at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options()),
-          at::empty(a.normalized() ? at::IntArrayRef({q.size(0), q.size(1), q.size(2)}) : at::IntArrayRef({0}),
-                    accumulation),
+  return {at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options()), empty_denominators(a),
           a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation),
           a.has_state() ? at::empty(a.state_z.sizes(), accumulation) : at::empty({0}, accumulation)};
 }

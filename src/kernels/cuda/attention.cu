@@ -14,9 +14,20 @@ class Passes {
   Passes(const Problem& p, const Gradients* g, void* memory, cudaStream_t stream)
       : p_(p), g_(g), plan_(make_plan(p)), workspace_(memory), launches_(stream), warpgroup_(suits_warpgroup(p, g)) {
     const std::int64_t heads = p.sequences * p.heads;
+    both_sides_ = plan_.two_sided && warpgroup_ && narrow() && same_tokens(p);
+    if (both_sides_) {
+      plan_.state_cut = cut_pairs(plan_.longest, heads);
+      plan_.sums_per_segment = 1;
+      plan_.slots_keys = plan_.slots_queries = plan_.state_cut.count;
+      after_extras_ = workspace_.take<float>((plan_.query_rows / kPairTokens + 1) * kPairTokens * p.heads);
+      if (plan_.state_cut.count > 1) {  // the keys' and then the queries'
+        key_slots_ = query_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+        after_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+      }
+    }
     const bool running_slots = plan_.state_cut.count > 1 || plan_.state_slots ||
                                (g != nullptr && (g->d_state_kv_out != nullptr || g->d_state_kv_in != nullptr));
-    if (!plan_.scans || running_slots) {
+    if (!both_sides_ && (!plan_.scans || running_slots)) {
       if (handed() && (plan_.scans || g != nullptr || plan_.slots_keys == 1)) {
         key_slots_ = p.key_sums;
         if (!plan_.scans) plan_.slots_keys = 1;
@@ -27,7 +38,7 @@ class Passes {
       if (may_be_joint()) meetings_ = workspace_.take<unsigned>(heads * plan_.state_cut.count);
       if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
-    if (p.normalizer == Normalizer::kSum && (g != nullptr || plan_.two_sided)) {
+    if (p.normalizer == Normalizer::kSum && (g != nullptr || (plan_.two_sided && !both_sides_))) {
       row_scalar_ = workspace_.take<float>(plan_.query_rows * p.heads);
     }
     if (g != nullptr && g->d_log_decay != nullptr) {
@@ -42,6 +53,10 @@ class Passes {
   cudaError_t status() const { return launches_.status(); }
 
   void forward() {
+    if (both_sides_) {
+      sweep_both_sides(Role::kForward, p_.out);
+      return;
+    }
     if (!plan_.scans) {
       const SweepParams rows = applied(Role::kForward, plan_.apply_cut_queries, key_slots_, plan_.slots_keys);
       if (in_one_launch(plan_.sum_cut_keys, plan_.apply_cut_queries)) {
@@ -73,6 +88,12 @@ class Passes {
     const bool decay = g_->d_log_decay != nullptr && p_.log_decay != nullptr;
     const std::int64_t parts = p_.sequences * p_.heads * plan_.state_cut.count * gradient_slices();
     SweepParams last{};
+    if (both_sides_) {  // states wait where the values' gradient will be
+      sweep_both_sides(Role::kQueryGradient, g_->dv);
+      last = sweep_both_sides(Role::kKeyGradient, g_->dv);
+      if (decay) sum_decay(last);
+      return;
+    }
     for (int side = 0; side < (plan_.two_sided ? 2 : 1); ++side) {
       SweepParams sweep = running(Role::kQueryGradient, side == 1);
       if (!handed()) prefix_of_keys(side == 1);
@@ -107,6 +128,27 @@ class Passes {
   }
 
  private:
+  // Full attention with a decay in one sweep, after the states that lie after its pairs of chunks; these wait in a
+  // tensor whose rows are written later.
+  SweepParams sweep_both_sides(Role role, const View& waiting) {
+    const bool of_queries = role == Role::kKeyGradient;
+    SweepParams sweep = running(role, false);
+    sweep.pass = SweepPass::kOnly;
+    use_slots(sweep, of_queries ? query_slots_ : key_slots_, plan_.slots_keys);
+    if (g_ != nullptr && g_->d_log_decay != nullptr) sweep.decay_gradient = of_queries ? key_decay_ : query_decay_;
+    WarpgroupParams w = for_warpgroup(role, sweep);
+    w.after = source(waiting, p_.value_dim, p_.dtype);
+    w.after_extras = after_extras_;
+    w.after_segments = after_slots_;
+    launches_.add([&](cudaStream_t stream) { return launch_warpgroup_after_states(of_queries, w, stream); });
+    if (sweep.segments > 1) {
+      const StateParams scanned{&sweep, nullptr, nullptr, nullptr, nullptr, of_queries, false, after_slots_};
+      launches_.add([&](cudaStream_t stream) { return launch_state_scan(scanned, stream); });
+    }
+    launches_.add([&](cudaStream_t stream) { return launch_warpgroup_both_sides(warpgroup_pass(role), w, stream); });
+    return sweep;
+  }
+
   void full_backward() {
     if (!handed()) sum_keys();
     const SweepParams keys = applied(Role::kKeyGradient, plan_.apply_cut_keys, query_slots_, plan_.slots_queries);
@@ -255,11 +297,13 @@ class Passes {
   }
 
   bool narrow() const { return p_.dim <= kNarrowDim && p_.value_dim <= kNarrowDim; }
-  // Wide heads take gradients of two sides from the general sweeps.
-  bool warpgroup_has(Mode mode) const { return narrow() || mode != Mode::kRun || g_ == nullptr || !plan_.two_sided; }
+  // Two sides in a sweep each: of wide heads the forward pass; their gradients, and narrow heads that cannot have both
+  // sides in one, are the general sweeps'.
+  bool warpgroup_has(Mode mode) const { return mode != Mode::kRun || !plan_.two_sided || (!narrow() && g_ == nullptr); }
   // Blocks beside each other in the sweeps that leave a part of the decay's gradient each.
   int gradient_slices() const {
-    return warpgroup_ && warpgroup_has(Mode::kRun) ? warpgroup_slices(p_.dim) : value_slices(p_.value_dim, p_.dim);
+    return both_sides_ || (warpgroup_ && warpgroup_has(Mode::kRun)) ? warpgroup_slices(p_.dim)
+                                                                    : value_slices(p_.value_dim, p_.dim);
   }
 
   bool in_one_launch(const Segments& first, const Segments& second) const {
@@ -365,12 +409,12 @@ class Passes {
   }
 
   void scan(const SweepParams& s, bool gradient, const float* kv, const float* z, bool total) {
-    const StateParams params{&s, kv, z, nullptr, nullptr, gradient, total};
+    const StateParams params{&s, kv, z, nullptr, nullptr, gradient, total, nullptr};
     launches_.add([&](cudaStream_t stream) { return launch_state_scan(params, stream); });
   }
 
   void export_state(const SweepParams& s, bool gradient, float* kv, float* z) {
-    const StateParams params{&s, nullptr, nullptr, kv, z, gradient, false};
+    const StateParams params{&s, nullptr, nullptr, kv, z, gradient, false, nullptr};
     launches_.add([&](cudaStream_t stream) { return launch_state_export(params, stream); });
   }
 
@@ -432,7 +476,7 @@ class Passes {
     d.sweep = &s;
     d.query_parts = query_decay_;
     d.key_parts = key_decay_;
-    d.sweeps = plan_.two_sided ? 2 : 1;
+    d.sweeps = plan_.two_sided && !both_sides_ ? 2 : 1;
     d.query_slices = d.key_slices = gradient_slices();
     d.query_segments = d.key_segments = plan_.state_cut.count;
     if (p_.state_kv_in != nullptr || g_->d_state_kv_out != nullptr) {
@@ -454,6 +498,9 @@ class Passes {
   Workspace workspace_;
   Launches launches_;
   bool warpgroup_;
+  bool both_sides_;  // of full attention with a decay in one sweep
+  float* after_extras_ = nullptr;
+  float* after_slots_ = nullptr;
   float* key_slots_ = nullptr;
   float* query_slots_ = nullptr;
   unsigned* meetings_ = nullptr;

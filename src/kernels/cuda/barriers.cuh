@@ -20,6 +20,10 @@ __device__ __forceinline__ void arrive(std::uint32_t barrier) {
 __device__ __forceinline__ void arrive_and_expect(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
+// An arrival of this thread as soon as all of its copies so far have come.
+__device__ __forceinline__ void arrive_when_copied(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
 // Waits for the end of a round: `round` 0 for the first one, then 1, then 0 again.
 __device__ __forceinline__ void wait(std::uint32_t barrier, unsigned round) {
   asm volatile(

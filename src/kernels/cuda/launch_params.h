@@ -72,6 +72,11 @@ inline bool narrow_shape(const Problem& p) {
   return warpgroup_shape(p) && p.dim <= kNarrowDim && p.value_dim <= kNarrowDim;
 }
 
+// Whether queries and keys are known to be the same tokens.
+inline bool same_tokens(const Problem& p) {
+  return p.q_length == p.k_length && p.cu_seqlens_q == p.cu_seqlens_k;
+}
+
 // Whether the kernels for Hopper's warpgroups can serve.
 inline bool suits_warpgroup(const Problem& p, const Gradients* g) {
   const auto fits = [&](const auto& view, std::int64_t columns) { return aligned(view, columns, p.dtype); };

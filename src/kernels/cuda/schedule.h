@@ -39,13 +39,21 @@ constexpr std::int64_t kWantedBlocks = 264;
 constexpr std::int64_t kWantedLightBlocks = 396;
 constexpr std::int64_t kWantedWideBlocks = 132;
 
-// Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more.
-inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least) {
+// Cuts `length` positions so that about `wanted` blocks come together, each of `least` tokens or more, whole multiples
+// of `unit`.
+inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::int64_t wanted, std::int64_t least,
+                    std::int64_t unit = kFrameBlock) {
   const std::int64_t padded = std::max<std::int64_t>((length + kFrameBlock - 1) / kFrameBlock, 1) * kFrameBlock;
   const std::int64_t parts = std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(blocks_per_segment, 1), 1,
                                                       std::max<std::int64_t>(padded / least, 1));
-  const std::int64_t tokens = ((padded + parts - 1) / parts + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
+  const std::int64_t tokens = ((padded + parts - 1) / parts + unit - 1) / unit * unit;
   return {static_cast<int>((padded + tokens - 1) / tokens), static_cast<int>(tokens)};
+}
+
+// Of the sweep over both sides, a block of which fills a multiprocessor.
+constexpr std::int64_t kPairTokens = 2 * kFrameBlock;
+inline Segments cut_pairs(std::int64_t length, std::int64_t heads) {
+  return cut(length, heads, kWantedWideBlocks, 4 * kPairTokens, kPairTokens);
 }
 
 // A joint launch of `blocks` blocks for a sequence: one segment more, the first of another length.

@@ -14,6 +14,7 @@ struct StateKernelParams {
   float* z_out;
   bool gradient;
   bool total;
+  float* after;
 };
 
 __device__ int frame_length_of(const SweepParams& p, const SequenceExtent& extent) {
@@ -77,7 +78,11 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
     const float* from = at < of_kv ? params.kv + head_index * of_kv + at : params.z + head_index * of_z + (at - of_kv);
     sum = multiply_add(factor, *reinterpret_cast<const Piece*>(from), Piece{});
   }
-  Piece* slot = reinterpret_cast<Piece*>(p.states) + head_index * p.slots * size + element;
+  const bool backwards = blockIdx.z == 1;  // the sums after segments, last segment first
+  float* const states = backwards ? params.after : p.states;
+  Piece* slot =
+      reinterpret_cast<Piece*>(states) + (head_index * p.slots + (backwards ? p.segments - 1 : 0)) * size + element;
+  const int step = backwards ? -size : size;
   int tokens = -1;
   float decay = 1.0F;
   constexpr int kBatch = 16;  // loads in flight
@@ -86,14 +91,14 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const bool sums = base + i + p.slot_step < p.segments || (params.total && base + i < p.segments);
-      own[i] = sums ? slot[i * size] : Piece{};
+      own[i] = sums ? slot[i * step] : Piece{};
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const int segment = base + i;
-      if (segment >= p.segments) break;
+      if (base + i >= p.segments) break;
+      const int segment = backwards ? p.segments - 1 - base - i : base + i;
       if (!params.total && segment % p.slot_step == 0) *slot = sum;  // a segment of the sweep starts there
-      slot += size;
+      slot += step;
       const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
       const int now = max(last - first, 0);
       if (now != tokens) {
@@ -189,7 +194,7 @@ __global__ void __launch_bounds__(kThreads) decay_sum_kernel(const __grid_consta
 }
 
 StateKernelParams kernel_params(const StateParams& params) {
-  return {*params.sweep, params.kv, params.z, params.kv_out, params.z_out, params.gradient, params.total};
+  return {*params.sweep, params.kv, params.z, params.kv_out, params.z_out, params.gradient, params.total, params.after};
 }
 
 dim3 pair_grid(const SweepParams& p) {
@@ -203,8 +208,8 @@ cudaError_t launch_state_scan(const StateParams& params, cudaStream_t stream) {
   const SweepParams& p = *params.sweep;
   const std::int64_t floats = 2LL * p.dim * (p.value_dim + 1);
   const auto grid = [&](std::int64_t pieces) {
-    return dim3(static_cast<unsigned>(p.sequences * p.heads),
-                static_cast<unsigned>((pieces + kThreads - 1) / kThreads));
+    return dim3(static_cast<unsigned>(p.sequences * p.heads), static_cast<unsigned>((pieces + kThreads - 1) / kThreads),
+                params.after == nullptr ? 1 : 2);
   };
   const auto aligned = [](const float* data) { return reinterpret_cast<std::uintptr_t>(data) % sizeof(float4) == 0; };
   // An even dim: whole pieces in kv, in z and in a slot.

@@ -17,7 +17,8 @@ struct StateParams {
   // Slots count decays up to the token before the next row. The state is carried like that; its gradient, which belongs
   // to the last token itself, takes one step more on the way in and one less on the way out.
   bool gradient;
-  bool total;  // store only what follows the last segment
+  bool total;    // store only what follows the last segment
+  float* after;  // slots for sums in the other direction: replaced by the state after each segment; null: none
 };
 
 // Replaces the sums of the segments by the state before each of them, or with `total` adds them up.

@@ -10,6 +10,10 @@ Launch launch_narrow_warpgroup, launch_narrow_warpgroup_masked, launch_wide_warp
 using LaunchPair = cudaError_t(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                cudaStream_t stream);
 LaunchPair launch_narrow_pair, launch_narrow_pair_masked;
+cudaError_t launch_narrow_after_states(bool of_queries, const WarpgroupParams& params, cudaStream_t stream);
+cudaError_t launch_narrow_after_states_masked(const WarpgroupParams& params, cudaStream_t stream);
+using LaunchSides = cudaError_t(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream);
+LaunchSides launch_narrow_both_sides, launch_narrow_both_sides_masked;
 // Forward passes whose rows can come in boxes: describes these, or says that they cannot. A box has `rows` rows: those
 // of a warp, or of a chunk.
 constexpr unsigned kWarpRows = 16, kChunkRows = 64;
@@ -61,6 +65,16 @@ std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params,
   return launch_narrow_jointly_boxes(described, stream);
 }
 
+cudaError_t launch_warpgroup_after_states(bool of_queries, const WarpgroupParams& params, cudaStream_t stream) {
+  if (params.sweep.key_mask != nullptr && !of_queries) return launch_narrow_after_states_masked(params, stream);
+  return launch_narrow_after_states(of_queries, params, stream);
+}
+
+cudaError_t launch_warpgroup_both_sides(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
+  const bool masked = params.sweep.key_mask != nullptr;
+  return (masked ? launch_narrow_both_sides_masked : launch_narrow_both_sides)(pass, params, stream);
+}
+
 #else
 
 bool warpgroup_available() {
@@ -74,6 +88,12 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass, const WarpgroupParams&, const W
 }
 std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams&, cudaStream_t) {
   return std::nullopt;
+}
+cudaError_t launch_warpgroup_after_states(bool, const WarpgroupParams&, cudaStream_t) {
+  return cudaErrorInvalidValue;
+}
+cudaError_t launch_warpgroup_both_sides(WarpgroupPass, const WarpgroupParams&, cudaStream_t) {
+  return cudaErrorInvalidValue;
 }
 
 #endif

@@ -50,9 +50,9 @@ bool describe_boxes(Mode mode, WarpgroupParams& params, unsigned rows) {
   const auto positive = [](const auto& source) {
     return source.time_stride > 0 && source.head_stride > 0 && source.batch_stride > 0;
   };
-  const bool known = p.reversed == 0 && p.cu_seqlens_q == nullptr && p.key_mask == nullptr &&
-                     p.pass != SweepPass::kSecondOfTwo && p.q_length > 0 && p.k_length > 0 && positive(params.q) &&
-                     positive(params.k) && positive(params.v) && positive(params.first) && encoder() != nullptr;
+  const bool known = p.reversed == 0 && p.cu_seqlens_q == nullptr && p.key_mask == nullptr && p.q_length > 0 &&
+                     p.k_length > 0 && positive(params.q) && positive(params.k) && positive(params.v) &&
+                     positive(params.first) && encoder() != nullptr;
   if (!known || !describe(params.q_map, params.q, p.q_length, p, rows) ||
       !describe(params.out_map, params.first, p.q_length, p, rows)) {
     return false;

@@ -21,14 +21,14 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::c
     if constexpr (kUpdate) update(stage, position);
     wgmma::wait<kUpdate ? 1 : 0>();
     wgmma::settle(out);
-    await_late();
+    await_own();
     finish_rows(x, 0U, 0, position, scale, out);
   } else {
     const std::uint32_t own = kKeys ? x + kTile : (kRowSums ? feature_tile(stage) : own_tile());
     {
       float out[8][4];
       if constexpr (kQueries) {
-        query_errors(denominators(stage), floats(kRowDots), position, !kRowSums && !has_errors(), error, scale);
+        query_errors(denominators(stage), floats(kRowDots), position, !kRowSums, error, scale);
       }
       feature_rows_product(stage, x, own, position, error, scale, weights, out);
       if constexpr (kUpdate && !kKeys && !kDecayGradient) update(stage, position);
@@ -39,7 +39,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::c
         wgmma::settle(state[1]);
         __syncthreads();  // results go where other warps' sums have been reading
       }
-      await_late();
+      await_own();
       finish_rows(x, own, 0, position, scale, out);
     }
     if constexpr (kKeys) {
@@ -113,7 +113,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
   start_rows(chunk(at));
   if (at < end) {
     for (int i = 0; i < kAhead; ++i) fetch_if(at + i * kChunk < end, i, chunk(at + i * kChunk));
-    fetch_late(end, at);
+    fetch_own(end, at);
   }
   if constexpr (!kSumsKeys) meanwhile();
   take_angles();
@@ -146,7 +146,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
       if constexpr (kBoxes) {
         barriers::wait(barrier(stage), round);
       } else {
-        wait_copies<kHasLate ? 1 : kAhead - 1>();
+        wait_copies<kHasOwn ? 1 : kAhead - 1>();
       }
       prepare(stage, position);
       if constexpr (kUpdate || kBoxes) wgmma::publish_shared();
@@ -157,7 +157,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
       }
       fetch_if(next < end, stage_ahead(stage), chunk(next));
       compute(stage, position);
-      fetch_late(end, at + kChunk);
+      fetch_own(end, at + kChunk);
       if constexpr (kWaitsAtEnd) __syncthreads();
       if constexpr (kIntra) {
         publish_state(0);
@@ -250,13 +250,12 @@ cudaError_t launch_warpgroup_mode(Mode mode, const WarpgroupParams& params, cuda
   const SweepParams& p = params.sweep;
   switch (mode) {
     case Mode::kRun:
-      if (p.pass != SweepPass::kOnly || p.decay_gradient != nullptr) {
-        if constexpr (kFetch != WarpgroupFetch::kBoxes) {
-          return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecay>();
-        } else if (p.pass == SweepPass::kFirstOfTwo) {
-          return launch.template operator()<Mode::kRun, WarpgroupExtra::kFirstSide>();
+      if (p.pass != SweepPass::kOnly) break;  // the general sweep's
+      if (p.decay_gradient != nullptr) {
+        if constexpr (kPass != WarpgroupPass::kForward) {
+          return launch.template operator()<Mode::kRun, WarpgroupExtra::kDecayGradient>();
         }
-        return cudaErrorInvalidValue;
+        break;
       }
       return launch.template operator()<Mode::kRun, WarpgroupExtra::kNothing>();
     case Mode::kApply:

@@ -45,7 +45,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
     copy(x_tile(stage), 0, kForward ? w.q : (kQueries ? w.dout : w.v), row_length, rows);
     if constexpr (kKeys) copy(x_tile(stage) + kTile, 1, w.k, row_length, rows);
     if constexpr (kHasPrior) {
-      if (p.normalised && !has_errors()) {
+      if (p.normalised) {
         fetch_tile<false>(prior_tile(), prior_rows, w.out, 0, row_length, rows, position);
       }
     }
@@ -58,7 +58,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
   }
   if constexpr (kHasPrior || (kKeys && kUpdate)) {
     if (p.normalised) {
-      fetch_row_numbers<kKeys || kTwoSided>(denominators(stage), floats(kRawErrors) + stage * kChunk, position);
+      fetch_row_numbers<kKeys>(denominators(stage), floats(kRawErrors) + stage * kChunk, position);
     }
   }
   commit_copies();
@@ -95,14 +95,11 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
 }
 
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::fetch_late(int end, int position) {
-  if constexpr (!kHasLate) return;
-  if (position < end) {
-    if constexpr (kHasOwn) fetch_tile<kMasked>(own_tile(), own_rows, w.q, 0, row_length, 15U, position);
-    if constexpr (kTwoSided) fetch_earlier(base + kEarlier, target(0, position));
-    if constexpr (kTwoSided && kKeys) fetch_earlier(base + kEarlier + kTile, target(1, position));
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::fetch_own(int end, int position) {
+  if constexpr (kHasOwn) {
+    if (position < end) fetch_tile<kMasked>(own_tile(), own_rows, w.q, 0, row_length, 15U, position);
+    commit_copies();
   }
-  commit_copies();
 }
 
 // Features, the extra block of the values, and the rows' dout·out: each warp its own 16 rows.
@@ -121,16 +118,9 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::p
   }
   if constexpr (kHasPrior) {
     if (!p.normalised) return;
-    if (has_errors()) {
-      if (lane < 16) {
-        floats(kRowDots)[row] = -floats(kRawErrors)[stage * kChunk + row] * fmaxf(denominators(stage)[row], p.eps);
-      }
-      __syncwarp();
-    } else {
-      float dots[4] = {};
-      add_dots(x_tile(stage), prior_tile(), dots);
-      finish_dots(dots, floats(kRowDots));
-    }
+    float dots[4] = {};
+    add_dots(x_tile(stage), prior_tile(), dots);
+    finish_dots(dots, floats(kRowDots));
     if constexpr (kRowSums) {
       if (lane < 16) {
         const bool clamped = denominators(stage)[row] < p.eps;

@@ -13,7 +13,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
   if constexpr (kForward) {
     const float sums[2] = {__shfl_sync(0xffffffffU, out[8][0] + out[8][1], g * 4),
                            __shfl_sync(0xffffffffU, out[8][2] + out[8][3], g * 4)};
-    forward_scale<kTwoSided, kFirstSide>(position, sums, floats(kRowFactors), scale);
+    forward_scale<false>(position, sums, nullptr, scale);
   }
   if constexpr (kBoxes) {
     stage_rows<kRowsAreQueries>(tile, scale, out);
@@ -24,8 +24,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
     }
     __syncwarp();
   } else {
-    write_rows<kTiles, kForward, kRowsAreQueries, kTwoSided>(tile, own, base + kEarlier + number * kTile,
-                                                             target(number, position), floats(kRowFactors), scale, out);
+    write_rows<kTiles, kForward, kRowsAreQueries, false>(tile, own, 0U, target(number, position), nullptr, scale, out);
   }
 }
 

@@ -37,7 +37,12 @@ struct WarpgroupParams {
   Destination first, second;  // out, dq, or dk and dv
   float* sums;                // Mode::kApplyAndSum: slots for the rows' own sums, one for each segment
   int sum_slots;
-  unsigned* meetings;                    // of joint launches: a number for each block
+  unsigned* meetings;  // of joint launches: a number for each block
+  // Full attention with a decay: states after each pair of chunks, their values in a tensor that is written later
+  // (after_states.cuh), their extra columns, and what follows each segment.
+  TileSource after;
+  float* after_extras;
+  float* after_segments;
   TileMap q_map, k_map, v_map, out_map;  // where rows come and go in boxes
 };
 
@@ -59,5 +64,10 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
 // The running forward sweep of narrow heads and the sums that it starts from, in one launch of p.segments blocks for
 // each head, all on the device at the same time; a slot takes kJointFloats. Nothing where that cannot serve.
 std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params, cudaStream_t stream);
+
+// Full attention with a decay of narrow heads, queries and keys the same tokens: the states after pairs of chunks, of
+// the keys or the queries, and then the sweep that meets both sides (pair_steps.cuh).
+cudaError_t launch_warpgroup_after_states(bool of_queries, const WarpgroupParams& params, cudaStream_t stream);
+cudaError_t launch_warpgroup_both_sides(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

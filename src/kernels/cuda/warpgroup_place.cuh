@@ -306,37 +306,46 @@ struct WarpgroupPlace {
     first_position = reduced_position(p.position, p.period, sequence);
   }
   template <bool kLastFirst>
-  __device__ __forceinline__ void keep_angles(unsigned char* at) {
-    const Angles angles{theta, first_position, turn_of(theta, reversed != kLastFirst ? -kChunk : kChunk)};
+  __device__ __forceinline__ void keep_angles(unsigned char* at, int tokens = kChunk) {
+    const Angles angles{theta, first_position, turn_of(theta, reversed != kLastFirst ? -tokens : tokens)};
     if (lane == 0) reinterpret_cast<Angles*>(at)[warp] = angles;
     __syncwarp();
   }
 
-  // Turns times decays: of the columns as bfloat16 in the order of operands (token 16k + 8i + 2t + j at [t][k][i][j],
-  // cosines, then sines), of the rows as pairs. `scale`: one more factor of this lane's row or column.
-  template <bool kColumns, bool kRows, Decays kDecays>
-  __device__ __forceinline__ void set_turns(int position, bool first_chunk, const unsigned char* kept, Io* columns,
-                                            float2* rows, float scale = 1.0F) {
-    const int r = warp * 16 + lane % 16;
+  // The turn of this lane's row of the chunk at `position`, from that of the chunk before it but where `exact`.
+  __device__ __forceinline__ void follow_turn(int position, bool exact, const unsigned char* kept) {
     const Angles& angles = reinterpret_cast<const Angles*>(kept)[threadIdx.x / 32 % 4];
-    constexpr int kExactEvery = 16;  // in between, rotations
-    if (first_chunk || position / kChunk % kExactEvery == 0) {
-      turn = turn_of(angles.theta, angles.first_position + token_at(position + r));
+    if (exact) {
+      turn = turn_of(angles.theta, angles.first_position + token_at(position + warp * 16 + lane % 16));
     } else {
       const Turn step = angles.step;
       turn = {turn.cosine * step.cosine - turn.sine * step.sine, turn.sine * step.cosine + turn.cosine * step.sine};
     }
+  }
+  static constexpr int kExactEvery = 16;  // in between, rotations
+
+  // A column's turn times its factor, as bfloat16 in the order of operands: token 16k + 8i + 2t + j at [t][k][i][j],
+  // cosines, then sines.
+  __device__ __forceinline__ void set_column(Io* columns, int r, float factor) const {
+    const int at = (r % 8 / 2 * 8 + r / 16 * 2 + r / 8 % 2) * 2 + r % 2;
+    columns[at] = __float2bfloat16_rn(turn.cosine * factor);
+    columns[64 + at] = __float2bfloat16_rn(turn.sine * factor);
+  }
+
+  // Turns times decays: of the columns as operands want them, of the rows as pairs. `scale`: one more factor of this
+  // lane's row or column.
+  template <bool kColumns, bool kRows, Decays kDecays>
+  __device__ __forceinline__ void set_turns(int position, bool first_chunk, const unsigned char* kept, Io* columns,
+                                            float2* rows, float scale = 1.0F) {
+    const int r = warp * 16 + lane % 16;
+    follow_turn(position, first_chunk || position / kChunk % kExactEvery == 0, kept);
     float factor = power * scale;
     if constexpr (kDecays == Decays::kShrink) factor *= shrink();
     if (kDecays == Decays::kGrow && p.log_decay != nullptr) factor *= grow();
     if (lane >= 16) {
-      if constexpr (!kColumns) return;
-      const int at = (r % 8 / 2 * 8 + r / 16 * 2 + r / 8 % 2) * 2 + r % 2;
-      columns[at] = __float2bfloat16_rn(turn.cosine * factor);
-      columns[64 + at] = __float2bfloat16_rn(turn.sine * factor);
+      if constexpr (kColumns) set_column(columns, r, factor);
     } else {
-      if constexpr (!kRows) return;
-      rows[r] = {turn.cosine * factor, turn.sine * factor};
+      if constexpr (kRows) rows[r] = {turn.cosine * factor, turn.sine * factor};
     }
   }
 

@@ -155,7 +155,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::f
       if constexpr (!kKeys) update(stage, position);
       wgmma::wait<kKeys ? 1 : 2>();
       wgmma::settle(out);
-      if constexpr (kHasOwn) await_late();
+      if constexpr (kHasOwn) await_own();
       count_between_chunks(own, position, scale, out);
       wgmma::wait<kKeys ? 0 : 1>();
       wgmma::settle(scores);

@@ -69,9 +69,11 @@ struct WarpgroupSteps : WarpgroupPlace {
     return A{{ones, ones, 0U, 0U}};
   }
 
-  // Scores times the table of distances, as operands of the product with the columns.
-  __device__ __forceinline__ void weigh(const float* table, float (&scores)[8][4], A (&weights)[4]) {
-    const float* distances = table + (g % 2 == 0 ? 0 : kSecondDistances - 1) + kChunk - warp * 16 - g + 2 * t;
+  // Scores times the table of distances, as operands of the product with the columns. kSecond: where the table's second
+  // copy begins.
+  template <int kSecond = kSecondDistances>
+  __device__ __forceinline__ void weigh(const float* table, const float (&scores)[8][4], A (&weights)[4]) {
+    const float* distances = table + (g % 2 == 0 ? 0 : kSecond - 1) + kChunk - warp * 16 - g + 2 * t;
     float2 weight = load_pair(distances - 8);
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
@@ -178,8 +180,8 @@ struct WarpgroupSteps : WarpgroupPlace {
 
   // The forward's row sums: written, and turned into what scales the rows. The first of two sides leaves its sums and
   // divides by their size, so that the second can undo it: `factors` scale the first one's results. kTwoSided: it may
-  // be either of two sides; kFirstSide: it is the first.
-  template <bool kTwoSided, bool kFirstSide = false>
+  // be either of two sides.
+  template <bool kTwoSided>
   __device__ __forceinline__ void forward_scale(int position, const float (&sums)[2], float* factors,
                                                 float (&scale)[2]) {
     float first[2] = {};
@@ -198,7 +200,7 @@ struct WarpgroupSteps : WarpgroupPlace {
       float sum = sums[i], before = 1.0F;
       scale[i] = 1.0F;
       if (p.normalised) {
-        if (kFirstSide || (kTwoSided && p.pass == SweepPass::kFirstOfTwo)) {
+        if (kTwoSided && p.pass == SweepPass::kFirstOfTwo) {
           if (writes) p.row_scalar[row_scalar_at(token)] = sum;
           sum = fabsf(sum);
         } else {
@@ -361,13 +363,18 @@ struct WarpgroupSteps : WarpgroupPlace {
 #pragma unroll
       for (int i = 0; i < 4; ++i) block[n][i] *= factor;
   }
+  // A block without its extra column.
+  template <int kTiles>
+  __device__ __forceinline__ void publish_values(const float (&block)[kTiles][4], std::uint32_t tile) {
+#pragma unroll
+    for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, block[n], block[n + 1]);
+  }
   // Puts a block where the matrix unit can read it as an operand, the extra column from piece `piece_of_extra` of the
   // rows of its tile on.
   template <int kTiles>
   __device__ __forceinline__ void publish_block(float (&block)[kTiles][4], std::uint32_t tile, std::uint32_t extra,
                                                 int piece_of_extra) {
-#pragma unroll
-    for (int n = 0; n < 8; n += 2) E::store_16x16(tile, kChunk, warp * 16, n * 8, lane, block[n], block[n + 1]);
+    publish_values(block, tile);
     if constexpr (kTiles == 9) {
       const std::uint32_t row = warp * 16 + (lane & 15);
       asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(extra + row * 128 +
@@ -415,19 +422,20 @@ struct WarpgroupSteps : WarpgroupPlace {
       step = {{relu_pair(step.r[0]), relu_pair(step.r[1]), relu_pair(step.r[2]), relu_pair(step.r[3])}};
     }
   }
-  // Steps k and k + 1. Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the lane's weights.
-  __device__ __forceinline__ void weigh_features(A (&parts)[2][4], const A (&raw)[2], const Io* weights, int k) {
-    const std::uint32_t words_at = shared_address(weights) + t * 32;
+  // Steps k and k + 1 of one part. Depth slots 2t, 2t + 1 and 2t + 8, 2t + 9 of step k: words 2k and 2k + 1 of the
+  // lane's weights.
+  __device__ __forceinline__ void weigh_part(A (&to)[4], const A (&raw)[2], const Io* weights, int part, int k) {
+    const uint4 words = load_shared_16(shared_address(weights) + t * 32 + part * 128 + k * 8);
 #pragma unroll
-    for (int part = 0; part < 2; ++part) {
-      const uint4 words = load_shared_16(words_at + part * 128 + k * 8);
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const std::uint32_t low = j == 0 ? words.x : words.z, high = j == 0 ? words.y : words.w;
-        parts[part][k + j] = {{multiply_pair(raw[j].r[0], low), multiply_pair(raw[j].r[1], low),
-                               multiply_pair(raw[j].r[2], high), multiply_pair(raw[j].r[3], high)}};
-      }
+    for (int j = 0; j < 2; ++j) {
+      const std::uint32_t low = j == 0 ? words.x : words.z, high = j == 0 ? words.y : words.w;
+      to[k + j] = {{multiply_pair(raw[j].r[0], low), multiply_pair(raw[j].r[1], low), multiply_pair(raw[j].r[2], high),
+                    multiply_pair(raw[j].r[3], high)}};
     }
+  }
+  __device__ __forceinline__ void weigh_features(A (&parts)[2][4], const A (&raw)[2], const Io* weights, int k) {
+#pragma unroll
+    for (int part = 0; part < 2; ++part) weigh_part(parts[part], raw, weights, part, k);
   }
 };
 

@@ -12,11 +12,9 @@
 
 namespace cosformer::kernels::cuda {
 
-// What a running sweep does beside its results. kDecay, gradients: also that of ln γ, from products of each row with
-// what the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand. And
-// in any pass it may be one of the two sweeps of full attention with a decay. kFirstSide: the first of these two in the
-// forward pass, which runs along with time and so can have its rows in boxes; it leaves its row sums for the second.
-enum class WarpgroupExtra : std::uint8_t { kNothing, kDecay, kFirstSide };
+// What a running sweep does beside its results. kDecayGradient: also that of ln γ, from products of each row with what
+// the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand.
+enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient };
 
 // How rows come: by copies of 16 bytes, those of absent keys as zeros where there is a mask, or by the memory's copy
 // engine (TileMap), a box of 16 rows for each warp, and results go the same way. Boxes spare addresses and what else
@@ -33,12 +31,9 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr bool kRowSums = kMode == Mode::kApplyAndSum;  // the columns that are summed are the rows themselves
   static constexpr bool kQueryColumns = kKeys || kRowSums;
   static constexpr bool kMasked = kFetch == WarpgroupFetch::kMaskedCopies, kBoxes = kFetch == WarpgroupFetch::kBoxes;
-  static constexpr bool kTwoSided = kExtra == WarpgroupExtra::kDecay;
-  static constexpr bool kFirstSide = kExtra == WarpgroupExtra::kFirstSide;
-  static constexpr bool kDecayGradient = kTwoSided && kIntra && !kForward;
+  static constexpr bool kDecayGradient = kExtra == WarpgroupExtra::kDecayGradient;
   static constexpr bool kHasOwn = kInter && !kRowSums && kQueries;
   static constexpr bool kHasPrior = kInter && kQueries;
-  static constexpr bool kHasLate = kHasOwn || kTwoSided;  // tiles that are wanted at the end of a chunk, once each
   static constexpr int kThreads = 128;
   static constexpr int kMinBlocks = kUpdate ? 2 : (kForward ? 4 : 3);
   // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks.
@@ -62,8 +57,7 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr int kStageBytes = (kRowTiles + (kUpdate ? (kRowSums ? 1 : 2) : 0)) * kTile;
   static constexpr int kOwn = kStages * kStageBytes;
   static constexpr int kPrior = kOwn + (kHasOwn ? kTile : 0);
-  static constexpr int kEarlier = kPrior + (kHasPrior ? kTile : 0);
-  static constexpr int kStates = kEarlier + (kTwoSided ? (kKeys ? 2 : 1) * kTile : 0);  // cosine part, sine part
+  static constexpr int kStates = kPrior + (kHasPrior ? kTile : 0);  // cosine part, sine part
   // The extra blocks, of the columns and of the state's parts, lie beside each other in one tile's rows.
   static constexpr int kExtras = kStates + (kInter ? 2 * kTile : 0);
   static constexpr int kArrays = kExtras + kTile;
@@ -73,24 +67,25 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr int kRawDenominators = kDistances + (kIntra ? kDistanceBytes : 0);  // one set per stage
   static constexpr int kRawBytes = kHasPrior || (kKeys && kUpdate) ? kStages * kChunk * 4 : 0;
   static constexpr int kRawErrors = kRawDenominators + kRawBytes;
-  static constexpr int kRowDots = kRawErrors + kRawBytes;    // gradient of the queries: dout·out
-  static constexpr int kRowFactors = kRowDots + kChunk * 4;  // second of two sides: scales the first one's result
-  static constexpr int kAngles = kRowFactors + kChunk * 4;
+  // Gradient of the queries: dout·out. Before the loop of a joint launch: extra columns of the state.
+  static constexpr int kRowDots = kRawErrors + kRawBytes;
+  static constexpr int kAngles = kRowDots + 2 * kChunk * 4;
   static constexpr int kDecaySums = kAngles + kAngleBytes;  // a double for each thread
   static constexpr int kRowStash = kDecaySums + (kDecayGradient ? kThreads * 8 : 0);
-  static constexpr int kBarriers = kRowStash + (kKeys && kTwoSided ? 4 * kThreads * 8 : 0);  // each warp's, per stage
+  static constexpr int kBarriers =
+      kRowStash + (kKeys && kDecayGradient ? 4 * kThreads * 8 : 0);  // each warp's, per stage
   static constexpr int kSharedBytes = kBarriers + (kBoxes ? 4 * kStages * 8 : 0);
   static_assert(!kRowSums || kQueries);
   static constexpr std::uint32_t kBoxBytes = 16 * 128;  // a warp's rows of a tile
-  static_assert(!kBoxes || (kForward && kInter && !kTwoSided));
-  static_assert(!kFirstSide || (kBoxes && kIntra));
+  static_assert(!kBoxes || (kForward && kInter));
+  static_assert(!kDecayGradient || (kIntra && !kForward));
   static_assert(kDistances % 8 == 0 && kRawDenominators % 16 == 0 && kAngles % 16 == 0 &&
                 kMinBlocks * (kSharedBytes + 1024) <= 233472);
 
   float state[2][9][4];
   const Io *own_rows, *prior_rows;
   // Where the next rows come from: x, k beside v, features, values. Kept in shared memory where registers are scarcest.
-  static constexpr bool kStashesRows = kKeys && kTwoSided;
+  static constexpr bool kStashesRows = kKeys && kDecayGradient;
   const Io* rows_in_registers[kStashesRows ? 1 : 4];
   __device__ __forceinline__ const Io*& rows_from(int number) {
     if constexpr (kStashesRows)
@@ -100,8 +95,6 @@ struct WarpgroupSweep : WarpgroupSteps {
 
   using WarpgroupSteps::WarpgroupSteps;
 
-  // The first of two sides has left the queries' e for the second.
-  __device__ __forceinline__ bool has_errors() const { return kTwoSided && p.pass == SweepPass::kSecondOfTwo; }
   // Where results go: out, dq, or dk and dv.
   __device__ __forceinline__ Target target(int number, int position) const {
     return target_of(number == 0 ? w.first : w.second, kRowsAreQueries ? q_begin : k_begin, position);
@@ -143,9 +136,9 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ void fetch(int stage, int position);
   __device__ __forceinline__ void fetch_boxes(int stage, int position);
   __device__ __forceinline__ void fetch_if(bool wanted, int stage, int position);
-  __device__ __forceinline__ void fetch_late(int end, int position);
-  __device__ __forceinline__ void await_late() {
-    if constexpr (!kHasLate) return;
+  __device__ __forceinline__ void fetch_own(int end, int position);
+  __device__ __forceinline__ void await_own() {
+    if constexpr (!kHasOwn) return;
     wait_copies<1>();
     __syncwarp();
   }

@@ -152,8 +152,7 @@ ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS) {
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
   const at::Tensor out = empty_on_huge_pages({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
-  const at::Tensor denominator =
-      a.normalized() ? at::empty({q.size(0), q.size(1), q.size(2)}, accumulation) : at::empty({0}, accumulation);
+  const at::Tensor denominator = empty_denominators(a);
   CpuProblem cpu(a);
   cpu.set_results(out, denominator);
   const std::int64_t states = a.has_state() || hands_over_sum(a, cpu.problem) ? cpu.problem.sequence_count : 0;

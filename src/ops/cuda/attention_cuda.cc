@@ -36,7 +36,12 @@ class CudaProblem {
     problem.sequences = a.q.size(0);
     if (a.packed()) {
       cu_q_ = a.cu_seqlens_q.to(at::kInt).contiguous();
-      cu_k_ = a.cu_seqlens_k.to(at::kInt).contiguous();
+      // Kernels see by the address that queries and keys are the same tokens.
+      const bool same = a.cu_seqlens_k.data_ptr() == a.cu_seqlens_q.data_ptr() &&
+                        a.cu_seqlens_k.scalar_type() == a.cu_seqlens_q.scalar_type() &&
+                        a.cu_seqlens_k.sizes() == a.cu_seqlens_q.sizes() &&
+                        a.cu_seqlens_k.strides() == a.cu_seqlens_q.strides();
+      cu_k_ = same ? cu_q_ : a.cu_seqlens_k.to(at::kInt).contiguous();
       problem.sequences = cu_q_.size(0) - 1;
       problem.cu_seqlens_q = cu_q_.data_ptr<std::int32_t>();
       problem.cu_seqlens_k = cu_k_.data_ptr<std::int32_t>();
@@ -116,8 +121,7 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const auto stream = at::cuda::getCurrentCUDAStream();
   const auto accumulation = q.options().dtype(at::kFloat);
   const at::Tensor out = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, v.options());
-  const at::Tensor denominator =
-      a.normalized() ? at::empty({q.size(0), q.size(1), q.size(2)}, accumulation) : at::empty({0}, accumulation);
+  const at::Tensor denominator = empty_denominators(a);
   at::Tensor kv = a.has_state() ? at::empty(a.state_kv.sizes(), accumulation) : at::empty({0}, accumulation);
   const at::Tensor z = a.has_state() ? at::empty(a.state_z.sizes(), accumulation) : at::empty({0}, accumulation);
   CudaProblem gpu(a);

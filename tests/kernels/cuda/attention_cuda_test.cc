@@ -221,6 +221,43 @@ TEST_P(AttentionCuda, FullAttention) {
   run_cases(cases);
 }
 
+// Full attention with a decay: pairs of chunks and parts of them, cut into segments or not, alone and packed; and
+// queries and keys of different lengths, which have other kernels.
+TEST_P(AttentionCuda, FullAttentionWithDecay) {
+  struct Lengths {
+    std::vector<std::int64_t> q, k;
+  };
+  const Lengths shapes[] = {
+      {{1}, {1}},         {{64}, {64}},          {{128}, {128}},
+      {{129}, {129}},     {{255}, {255}},        {{1'100}, {1'100}},
+      {{1'600}, {1'600}}, {{300}, {1'000}},      {{1'200, 3, 0, 700, 129}, {1'200, 3, 0, 700, 129}},
+      {{700}, {130}},     {{40, 300}, {300, 40}}};
+  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {64, 24}};
+  std::vector<AttentionCase> cases;
+  // Other numbers have the general sweep, whose segments LongSequences has.
+  const int longest = environment_number("COSFORMER_CUDA_LONGEST", GetParam() == DType::kBFloat16 ? 1 << 20 : 300);
+  for (const Lengths& lengths : shapes) {
+    for (const auto& [dim, value_dim] : kDims) {
+      AttentionCase c;
+      c.seed = 950'000 + cases.size();
+      c.dtype = GetParam();
+      c.causal = false;
+      c.decay = true;
+      c.heads = 2;
+      c.dim = dim;
+      c.value_dim = value_dim;
+      c.q_lengths = lengths.q;
+      c.k_lengths = lengths.k;
+      c.packed = lengths.q.size() > 1;
+      c.key_mask = cases.size() % 3 == 1;
+      c.normalizer = cases.size() % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
+      c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
+      if (lengths.q[0] <= longest && lengths.k[0] <= longest) cases.push_back(c);
+    }
+  }
+  run_cases(cases);
+}
+
 // What an absent key holds must not matter, not even where it is not a number.
 TEST_P(AttentionCuda, AbsentKeysMayHoldAnything) {
   int poisoned = 0;

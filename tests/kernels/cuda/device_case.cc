@@ -129,6 +129,10 @@ CaseResult run_on_device(const AttentionCase& c, const CaseData& data, Path path
     p.total_q = cu_q.back();
     p.q_length += 37;  // only an upper bound is promised
     p.k_length += 5;
+    if (cu_q == cu_k && c.seed % 4 != 3) {  // the same tokens, as of self-attention
+      p.cu_seqlens_k = p.cu_seqlens_q;
+      p.k_length = p.q_length;
+    }
   }
   if (!data.sequences.empty()) {
     p.theta = data.sequences.front().theta;
@@ -151,7 +155,8 @@ CaseResult run_on_device(const AttentionCase& c, const CaseData& data, Path path
   p.out = out.view();
   const DeviceMemory denominators(static_cast<std::size_t>(c.batch * c.q_total() * c.heads) * sizeof(float));
   if (c.normalizer == Normalizer::kSum) {
-    p.denominator = {denominators.data(), c.q_total() * c.heads, c.heads, 1};
+    const bool by_heads = c.seed % 2 == 0;
+    p.denominator = {denominators.data(), c.q_total() * c.heads, by_heads ? 1 : c.heads, by_heads ? c.q_total() : 1};
   }
   const DeviceMemory kv_in = converted<float>(data.state_kv), z_in = converted<float>(data.state_z);
   const DeviceMemory kv_out(kv_in.bytes()), z_out(z_in.bytes());
