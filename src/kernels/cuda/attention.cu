@@ -2,6 +2,7 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/launch_params.h"
 #include "kernels/cuda/launch_table.h"
+#include "kernels/cuda/pass_params.h"
 #include "kernels/cuda/schedule.h"
 #include "kernels/cuda/states.h"
 #include "kernels/cuda/warpgroup_params.h"
@@ -17,7 +18,7 @@ class Passes {
     both_sides_ = plan_.two_sided && warpgroup_ && narrow() && same_tokens(p);
     if (both_sides_) {
       plan_.state_cut = cut_pairs(plan_.longest, heads);
-      plan_.sums_per_segment = 1;
+      plan_.sums_per_segment = plan_.key_sums_per_segment = 1;
       plan_.slots_keys = plan_.slots_queries = plan_.state_cut.count;
       after_extras_ = workspace_.take<float>((plan_.query_rows / kPairTokens + 1) * kPairTokens * p.heads);
       if (plan_.state_cut.count > 1) {  // the keys' and then the queries'
@@ -178,80 +179,7 @@ class Passes {
     return side == 0 ? SweepPass::kFirstOfTwo : SweepPass::kSecondOfTwo;
   }
 
-  SweepParams base(Role role) const {
-    SweepParams s{};
-    const DType t = p_.dtype;
-    const TileSource q = source(p_.q, p_.dim, t), k = source(p_.k, p_.dim, t), v = source(p_.v, p_.value_dim, t);
-    const View* to = &p_.out;
-    std::int64_t columns = p_.value_dim;
-    if (role == Role::kForward) {
-      s.x = q;
-      s.y = k;
-      s.z = v;
-    } else {
-      const TileSource dout = source(g_->dout, p_.value_dim, t);
-      s.prior = source(p_.out, p_.value_dim, t);
-      if (role == Role::kQueryGradient) {
-        s.x = dout;
-        s.y = v;
-        s.z = k;
-        s.own = q;
-        to = &g_->dq;
-        columns = p_.dim;
-      } else if (role == Role::kKeyGradient) {
-        s.x = v;
-        s.y = dout;
-        s.z = q;
-        s.own = k;
-        to = &g_->dk;
-        columns = p_.dim;
-      } else {
-        s.x = k;
-        s.y = q;
-        s.z = dout;
-        to = &g_->dv;
-      }
-    }
-    s.destination = to->data;
-    s.destination_batch_stride = to->batch_stride;
-    s.destination_time_stride = static_cast<int>(to->time_stride);
-    s.destination_head_stride = to->head_stride;
-    s.destination_columns = static_cast<int>(columns);
-    s.destination_aligned = aligned(*to, columns, t) ? 1 : 0;
-    s.slices = value_slices(features_of(role), columns);
-    s.denominator = static_cast<float*>(p_.denominator.data);
-    s.denominator_batch_stride = p_.denominator.batch_stride;
-    s.denominator_time_stride = p_.denominator.time_stride;
-    s.denominator_head_stride = p_.denominator.head_stride;
-    s.row_scalar = row_scalar_;
-    s.sequences = p_.sequences;
-    s.heads = static_cast<int>(p_.heads);
-    s.segments = 1;
-    s.slot_step = 1;
-    s.q_length = static_cast<int>(p_.q_length);
-    s.k_length = static_cast<int>(p_.k_length);
-    s.cu_seqlens_q = p_.cu_seqlens_q;
-    s.cu_seqlens_k = p_.cu_seqlens_k;
-    s.theta = p_.theta;
-    s.theta_per_head = p_.theta_per_head;
-    s.theta_from_length = p_.theta_from_length ? 1 : 0;
-    s.position = p_.position;
-    s.period = p_.period;
-    s.log_decay = p_.log_decay;
-    s.key_mask = p_.key_mask;
-    s.mask_batch_stride = p_.mask_batch_stride;
-    s.mask_time_stride = p_.mask_time_stride;
-    s.feature_map = p_.feature_map;
-    s.normalised = p_.normalizer == Normalizer::kSum ? 1 : 0;
-    s.eps = static_cast<float>(p_.eps);
-    s.dim = static_cast<int>(p_.dim);
-    s.value_dim = static_cast<int>(p_.value_dim);
-    return s;
-  }
-
-  std::int64_t features_of(Role role) const {
-    return role == Role::kForward || role == Role::kValueGradient ? p_.dim : p_.value_dim;
-  }
+  SweepParams base(Role role) const { return sweep_params(p_, g_, role, row_scalar_); }
 
   void set_cut(SweepParams& s, const Segments& segments) const {
     s.segments = segments.count;
@@ -292,7 +220,7 @@ class Passes {
       return;
     }
     launches_.add([&](cudaStream_t stream) {
-      return launch_role(role, mode, p_.dtype, padded_features(features_of(role)), s, stream);
+      return launch_role(role, mode, p_.dtype, padded_features(features_of(p_, role)), s, stream);
     });
   }
 
@@ -355,25 +283,7 @@ class Passes {
   }
 
   WarpgroupParams for_warpgroup(Role role, const SweepParams& s) const {
-    const DType t = p_.dtype;
-    const auto destination = [](const View& view, std::int64_t columns) {
-      return Destination{view.data, view.batch_stride, view.head_stride, static_cast<int>(view.time_stride),
-                         static_cast<int>(columns)};
-    };
-    const std::int64_t columns = role == Role::kForward || role == Role::kValueGradient ? p_.value_dim : p_.dim;
-    WarpgroupParams w{};
-    w.sweep = s;
-    w.sweep.slices = warpgroup_slices(columns);
-    w.q = source(p_.q, p_.dim, t);
-    w.k = source(p_.k, p_.dim, t);
-    w.v = source(p_.v, p_.value_dim, t);
-    w.out = source(p_.out, p_.value_dim, t);
-    w.first = destination(p_.out, p_.value_dim);
-    if (role != Role::kForward) {
-      w.dout = source(g_->dout, p_.value_dim, t);
-      w.first = destination(role == Role::kQueryGradient ? g_->dq : g_->dk, p_.dim);
-      w.second = destination(g_->dv, p_.value_dim);
-    }
+    WarpgroupParams w = warpgroup_params(p_, g_, role, s);
     w.sums = query_slots_;
     w.sum_slots = plan_.slots_queries;
     w.meetings = meetings_;
