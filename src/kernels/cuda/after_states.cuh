@@ -132,7 +132,7 @@ struct AfterProducer : AfterWarpgroup<L> {
       this->clear_tile(L::extra_tile(half));
       if (!L::kOfQueries && threadIdx.x < kChunk) this->set_one(shared + L::extra_tile(half), 0, threadIdx.x);
     }
-    WideTurn<L::kStages> ring;
+    RingTurn<L::kStages> ring;
     for (int number = 0; number < pairs; ++number) {
       const int stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
       wait_copies<kAhead - 1>();
@@ -213,7 +213,7 @@ struct AfterSummer : AfterWarpgroup<L> {
     this->clear_block(after);
     this->clear_block(before);
     A raw[2][2][2];
-    WideTurn<L::kStages> at;
+    RingTurn<L::kStages> at;
     const auto begin_pair = [&] {
       this->wait(L::full(at.stage), at.round);
 #pragma unroll

@@ -9,28 +9,14 @@
 namespace cosformer::kernels::cuda {
 
 template <class L>
-__device__ __forceinline__ void set_up_stages(unsigned char* shared) {
-  for (int stage = 0; stage < L::kStages; ++stage) {
-    barriers::set_up(shared_address(shared) + L::full(stage), 128);
-    barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
-  }
-}
-
-template <class L>
 __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     after_states_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
   if (threadIdx.x == 0) set_up_stages<L>(shared);
   __syncthreads();
-  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
-  if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kProducerRegisters));
-    AfterProducer<L>(params, shared).run();
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kSumRegisters));
-    AfterSummer<L>(params, shared).run(warpgroup - 1);
-  }
+  run_occupations<L::kProducerRegisters, L::kSumRegisters>([&] { AfterProducer<L>(params, shared).run(); },
+                                                           [&](int part) { AfterSummer<L>(params, shared).run(part); });
 #endif
 }
 
@@ -44,14 +30,9 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     barriers::set_up(shared_address(shared) + L::own_full(), 128);
   }
   __syncthreads();
-  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
-  if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kProducerRegisters));
-    BothSidesProducer<L>(params, shared).run();
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kRowRegisters));
-    BothSidesRows<L>(params, shared).run(warpgroup - 1);
-  }
+  run_occupations<L::kProducerRegisters, L::kRowRegisters>(
+      [&] { BothSidesProducer<L>(params, shared).run(); },
+      [&](int half) { BothSidesRows<L>(params, shared).run(half); });
 #endif
 }
 

@@ -364,7 +364,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
     this->load_block(state, this->initial_slot(), half, 0, 0);
     __syncthreads();  // the extra columns' tiles have been cleared
     publish_state();
-    WideTurn<L::kStages> at;
+    RingTurn<L::kStages> at;
     unsigned turn_of_loop = 0;
     for (int pair = chunks.begin; pair < chunks.end; pair += kPair, ++turn_of_loop) {
       this->wait(L::full(at.stage), at.round);

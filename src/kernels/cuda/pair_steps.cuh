@@ -10,12 +10,12 @@
 // but what follows the segment, which is added in the sweep.
 #pragma once
 
-#include "kernels/cuda/wide_layout.cuh"
+#include "kernels/cuda/occupations.cuh"
 
 namespace cosformer::kernels::cuda {
 
-struct PairSteps : WideWarpgroup {
-  using WideWarpgroup::WideWarpgroup;
+struct PairSteps : Occupation {
+  using Occupation::Occupation;
   static constexpr int kPair = 2 * kChunk;
 
   // A half's tile of a tensor.

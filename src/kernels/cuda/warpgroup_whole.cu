@@ -12,22 +12,13 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
   if (threadIdx.x == 0) {
-    for (int stage = 0; stage < L::kStages; ++stage) {
-      barriers::set_up(shared_address(shared) + L::full(stage), 128);
-      barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
-      barriers::set_up(shared_address(shared) + L::fetched(stage), 3);
-    }
+    set_up_stages<L>(shared);
+    for (int stage = 0; stage < L::kStages; ++stage) barriers::set_up(shared_address(shared) + L::fetched(stage), 3);
     wgmma::publish_shared();
   }
   __syncthreads();
-  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
-  if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kScoreRegisters));
-    WholeScores<L>(params, shared).run();
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kValueRegisters));
-    WholeValues<L>(params, shared).run(warpgroup - 1);
-  }
+  run_occupations<L::kScoreRegisters, L::kValueRegisters>(
+      [&] { WholeScores<L>(params, shared).run(); }, [&](int block) { WholeValues<L>(params, shared).run(block); });
 #endif
 }
 

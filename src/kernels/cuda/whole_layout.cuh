@@ -9,7 +9,7 @@
 // the rows' sums. It is one chunk ahead of those that keep the state (whole_values.cuh).
 #pragma once
 
-#include "kernels/cuda/wide_layout.cuh"
+#include "kernels/cuda/occupations.cuh"
 
 namespace cosformer::kernels::cuda {
 
@@ -62,8 +62,8 @@ struct WholeLayout {
 };
 
 // What the warpgroups share.
-struct WholeWarpgroup : WideWarpgroup {
-  using WideWarpgroup::WideWarpgroup;
+struct WholeWarpgroup : Occupation {
+  using Occupation::Occupation;
 
   // What a lane knows of itself is made anew, and not by asking the hardware, which waits as long as shared memory.
   __device__ __forceinline__ void know_lane() {

@@ -313,7 +313,7 @@ struct WholeScores : WholeWarpgroup {
     step = reinterpret_cast<const Angles*>(shared + L::kAngles)[warp].step;
     build_distances(floats(L::kDistances));
     start_sum();
-    WideTurn<L::kStages> ring;
+    RingTurn<L::kStages> ring;
     for (int position = begin; position < end; position += kChunk) {
       const int stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
       know_lane();

@@ -196,7 +196,7 @@ struct WholeValues : WholeWarpgroup {
     Io* to = static_cast<Io*>(w.first.data) + batch * w.first.batch_stride + head * w.first.head_stride +
              (q_begin + begin + fetch_row) * static_cast<std::int64_t>(w.first.time_stride) + column;
     writes = column < w.first.columns;
-    WideTurn<L::kStages> at;
+    RingTurn<L::kStages> at;
     for (int position = begin; position < end; position += kChunk) {
       wait(L::full(at.stage), at.round);
       work(at.stage, to, position);

@@ -78,8 +78,8 @@ struct WideColumns : WideWarpgroup {
     clear_tile(L::kStateExtras);
     publish(0);
     int first_row = -1, last_row = -1;
-    WideTurn<L::kStages> at;
-    WideTurn<2> copy;
+    RingTurn<L::kStages> at;
+    RingTurn<2> copy;
     for (int position = begin; position < end; position += kChunk) {
       if (p.log_decay != nullptr) {
         follow_powers(position, first_row, last_row);

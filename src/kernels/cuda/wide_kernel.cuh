@@ -58,21 +58,10 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     wide_sum_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < L::kStages; ++stage) {
-      barriers::set_up(shared_address(shared) + L::full(stage), 128);
-      barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
-    }
-  }
+  if (threadIdx.x == 0) set_up_stages<L>(shared);
   __syncthreads();
-  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
-  if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kProducerRegisters));
-    WideSumProducer<L>(params, shared).run();
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kSumRegisters));
-    WideSummer<L>(params, shared).run(warpgroup - 1);
-  }
+  run_occupations<L::kProducerRegisters, L::kSumRegisters>(
+      [&] { WideSumProducer<L>(params, shared).run(); }, [&](int block) { WideSummer<L>(params, shared).run(block); });
 #endif
 }
 

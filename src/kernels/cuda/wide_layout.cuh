@@ -10,8 +10,7 @@
 // a slice has for each part, cosine and sine, two blocks accordingly.
 #pragma once
 
-#include "kernels/cuda/barriers.cuh"
-#include "kernels/cuda/warpgroup_steps.cuh"
+#include "kernels/cuda/occupations.cuh"
 
 namespace cosformer::kernels::cuda {
 
@@ -100,19 +99,9 @@ struct WideLayout {
 };
 
 // What the occupations share.
-struct WideWarpgroup : WarpgroupSteps {
-  using WarpgroupSteps::WarpgroupSteps;
+struct WideWarpgroup : Occupation {
+  using Occupation::Occupation;
 
-  // Arrays of a number, or two, for each row of a chunk.
-  __device__ __forceinline__ float* floats(int offset, int stage = 0) const {
-    return reinterpret_cast<float*>(shared + offset) + stage * kChunk;
-  }
-  __device__ __forceinline__ float2* pairs(int offset, int stage) const {
-    return reinterpret_cast<float2*>(shared + offset) + stage * kChunk;
-  }
-  // What this thread wrote can be read, by the matrix unit too where it was published.
-  __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
-  __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
   // Of a block that sums. Whether it has something to sum: nothing starts after the last segments.
   template <bool kOfQueries>
   __device__ __forceinline__ bool place_sum() {
@@ -132,27 +121,6 @@ struct WideWarpgroup : WarpgroupSteps {
         wgmma::multiply<true>(second[part], features[part][k], wgmma::step_along_rows(high, k), true);
       }
     wgmma::commit();
-  }
-  // Of this warpgroup alone.
-  __device__ __forceinline__ void meet() {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
-  }
-  __device__ __forceinline__ void clear_tile(int tile) {
-    for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
-    meet();
-  }
-};
-
-// A stage, and how often all stages have been gone through.
-template <int kStages>
-struct WideTurn {
-  int stage = 0;
-  unsigned round = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      ++round;
-    }
   }
 };
 

@@ -117,7 +117,7 @@ struct WideProducer : WideWarpgroup {
       if (L::kRowsAreQueries && threadIdx.x % 128 < kChunk) set_one(shared + L::kBlocks, 0, threadIdx.x % 128);
     }
     int first_row = -1, last_row = -1;
-    WideTurn<L::kStages> ring;
+    RingTurn<L::kStages> ring;
     for (int position = begin; position < end; position += kChunk) {
       const int stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
       if constexpr (L::kRuns) follow_powers(position, first_row, last_row);

@@ -115,7 +115,7 @@ struct WideRows : WideWarpgroup {
   // Rows of features: out = φ(x)·state + weights·[values, extra]. Rows of values: out = [x, error]·stateᵀ +
   // weights·features. Under way when this returns.
   template <int kTiles>
-  __device__ __forceinline__ void products_of_rows(int stage, const WideTurn<2>& copy, int position,
+  __device__ __forceinline__ void products_of_rows(int stage, const RingTurn<2>& copy, int position,
                                                    const float (&error)[2], const float (&scale)[2],
                                                    float (&out)[kTiles][4]) {
     A x[2][4], cosine[2][4], sine[2][4], weights[4];
@@ -206,8 +206,8 @@ struct WideRows : WideWarpgroup {
       wgmma::publish_shared();
     }
     meet();
-    WideTurn<L::kStages> at;
-    WideTurn<2> copy;
+    RingTurn<L::kStages> at;
+    RingTurn<2> copy;
     for (int position = begin; position < end; position += kChunk) {
       wait(L::full(at.stage), at.round);
       float error[2] = {1.0F, 1.0F}, scale[2] = {1.0F, 1.0F};

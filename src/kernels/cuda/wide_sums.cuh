@@ -88,7 +88,7 @@ struct WideSumProducer : WideWarpgroup {
     clear_tile(L::kExtras);
     if (!L::kOfQueries && threadIdx.x < kChunk) set_one(shared + L::kExtras, 0, static_cast<int>(threadIdx.x));
     int first_row = -1, last_row = -1;
-    WideTurn<L::kStages> ring;
+    RingTurn<L::kStages> ring;
     for (int at = begin; at < end; at += kChunk) {
       const int position = chunk(at), stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;
       follow_powers(position, first_row, last_row);
@@ -132,7 +132,7 @@ struct WideSummer : WideWarpgroup {
       clear_block(second[part]);
     }
     A raw[2][2];
-    WideTurn<L::kStages> at;
+    RingTurn<L::kStages> at;
     const auto begin_chunk = [&] {
       wait(L::full(at.stage), at.round);
       load_raw_features(raw, base + L::feature_tile(at.stage, block));

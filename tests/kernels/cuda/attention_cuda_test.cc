@@ -185,11 +185,31 @@ TEST_P(AttentionCuda, WideHeads) {
   run_cases(cases);
 }
 
+struct Lengths {
+  std::vector<std::int64_t> q, k;
+};
+
+// Full attention of two heads, packed where there are several sequences; masks and unnormalised sums now and then.
+AttentionCase full_case(DType dtype, std::uint64_t seed, const Lengths& lengths, const std::int64_t (&dims)[2],
+                        std::size_t number) {
+  AttentionCase c;
+  c.seed = seed + number;
+  c.dtype = dtype;
+  c.causal = false;
+  c.heads = 2;
+  c.dim = dims[0];
+  c.value_dim = dims[1];
+  c.q_lengths = lengths.q;
+  c.k_lengths = lengths.k;
+  c.packed = lengths.q.size() > 1;
+  c.key_mask = number % 2 == 1;
+  c.normalizer = number % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
+  c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
+  return c;
+}
+
 // Full attention without a decay: sequences in one launch and cut ones, none, one and several of them packed together.
 TEST_P(AttentionCuda, FullAttention) {
-  struct Lengths {
-    std::vector<std::int64_t> q, k;
-  };
   const Lengths shapes[] = {{{0}, {70}},
                             {{70}, {0}},
                             {{1}, {1}},
@@ -201,57 +221,28 @@ TEST_P(AttentionCuda, FullAttention) {
   constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}};
   std::vector<AttentionCase> cases;
   for (const Lengths& lengths : shapes) {
-    for (const auto& [dim, value_dim] : kDims) {
-      AttentionCase c;
-      c.seed = 900'000 + cases.size();
-      c.dtype = GetParam();
-      c.causal = false;
-      c.heads = 2;
-      c.dim = dim;
-      c.value_dim = value_dim;
-      c.q_lengths = lengths.q;
-      c.k_lengths = lengths.k;
-      c.packed = lengths.q.size() > 1;
-      c.key_mask = cases.size() % 2 == 1;
-      c.normalizer = cases.size() % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
-      c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
-      cases.push_back(c);
-    }
+    for (const auto& dims : kDims) cases.push_back(full_case(GetParam(), 900'000, lengths, dims, cases.size()));
   }
   run_cases(cases);
 }
 
-// Full attention with a decay: pairs of chunks and parts of them, cut into segments or not, alone and packed; and
-// queries and keys of different lengths, which have other kernels.
+// With a decay: pairs of chunks and parts of them, cut into segments or not, alone and packed; and queries and keys of
+// different lengths, which have other kernels.
 TEST_P(AttentionCuda, FullAttentionWithDecay) {
-  struct Lengths {
-    std::vector<std::int64_t> q, k;
-  };
-  const Lengths shapes[] = {
-      {{1}, {1}},         {{64}, {64}},          {{128}, {128}},
-      {{129}, {129}},     {{255}, {255}},        {{1'100}, {1'100}},
-      {{1'600}, {1'600}}, {{300}, {1'000}},      {{1'200, 3, 0, 700, 129}, {1'200, 3, 0, 700, 129}},
-      {{700}, {130}},     {{40, 300}, {300, 40}}};
+  const std::vector<std::int64_t> several = {1'200, 3, 0, 700, 129};
+  const Lengths shapes[] = {{{1}, {1}},         {{64}, {64}},       {{128}, {128}},        {{129}, {129}},
+                            {{255}, {255}},     {{1'100}, {1'100}}, {{1'600}, {1'600}},    {{300}, {1'000}},
+                            {several, several}, {{700}, {130}},     {{40, 300}, {300, 40}}};
   constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {64, 24}};
-  std::vector<AttentionCase> cases;
   // Other numbers have the general sweep, whose segments LongSequences has.
   const int longest = environment_number("COSFORMER_CUDA_LONGEST", GetParam() == DType::kBFloat16 ? 1 << 20 : 300);
+  std::vector<AttentionCase> cases;
+  std::size_t number = 0;
   for (const Lengths& lengths : shapes) {
-    for (const auto& [dim, value_dim] : kDims) {
-      AttentionCase c;
-      c.seed = 950'000 + cases.size();
-      c.dtype = GetParam();
-      c.causal = false;
+    for (const auto& dims : kDims) {
+      AttentionCase c = full_case(GetParam(), 950'000, lengths, dims, number++);
       c.decay = true;
-      c.heads = 2;
-      c.dim = dim;
-      c.value_dim = value_dim;
-      c.q_lengths = lengths.q;
-      c.k_lengths = lengths.k;
-      c.packed = lengths.q.size() > 1;
-      c.key_mask = cases.size() % 3 == 1;
-      c.normalizer = cases.size() % 5 == 4 ? Normalizer::kNone : Normalizer::kSum;
-      c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
+      c.key_mask = number % 3 == 2;
       if (lengths.q[0] <= longest && lengths.k[0] <= longest) cases.push_back(c);
     }
   }

@@ -1,0 +1,68 @@
+// Blocks whose warpgroups have an occupation each: stages of shared memory that go round between them, barriers there that
+// tell when one is full or free, and registers that go where accumulators are.
+#pragma once
+
+#include "kernels/cuda/barriers.cuh"
+#include "kernels/cuda/warpgroup_steps.cuh"
+
+namespace cosformer::kernels::cuda {
+
+struct Occupation : WarpgroupSteps {
+  using WarpgroupSteps::WarpgroupSteps;
+
+  // Arrays of a number, or two, for each row of a chunk.
+  __device__ __forceinline__ float* floats(int offset, int stage = 0) const {
+    return reinterpret_cast<float*>(shared + offset) + stage * kChunk;
+  }
+  __device__ __forceinline__ float2* pairs(int offset, int stage) const {
+    return reinterpret_cast<float2*>(shared + offset) + stage * kChunk;
+  }
+  // What this thread wrote can be read, by the matrix unit too where it was published.
+  __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
+  __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
+  // Of this warpgroup alone.
+  __device__ __forceinline__ void meet() {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
+  }
+  __device__ __forceinline__ void clear_tile(int tile) {
+    for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
+    meet();
+  }
+};
+
+// A stage, and how often all stages have been gone through.
+template <int kStages>
+struct RingTurn {
+  int stage = 0;
+  unsigned round = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      ++round;
+    }
+  }
+};
+
+// One warpgroup fills stages, two free them. By one thread, before the block's first barrier.
+template <class L>
+__device__ __forceinline__ void set_up_stages(unsigned char* shared) {
+  for (int stage = 0; stage < L::kStages; ++stage) {
+    barriers::set_up(shared_address(shared) + L::full(stage), 128);
+    barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
+  }
+}
+
+// The first warpgroup does `first()` with few registers, the others `others(number)` with many.
+template <int kRegisters, int kOtherRegisters, class First, class Others>
+__device__ __forceinline__ void run_occupations(First first, Others others) {
+  const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
+  if (warpgroup == 0) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+    first();
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kOtherRegisters));
+    others(warpgroup - 1);
+  }
+}
+
+}  // namespace cosformer::kernels::cuda
