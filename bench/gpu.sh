@@ -9,7 +9,7 @@ cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$p
   -DCOSFORMER_CUDA_ARCHITECTURES="${1:-90-real}" > /dev/null || exit 1
 cmake --build $build -j "$(nproc)" > $build/build.log 2>&1 || { tail -40 $build/build.log; exit 1; }
 
-record() { timeout 150 bash bench/record.sh "$@"; }
+record() { timeout 240 bash bench/record.sh "$@"; }
 run=$build/bin/cosformer
 record cuda/kernel-tests $build/bin/attention_cuda_test --gtest_brief=1
 record cuda/embedding-check python3 tests/python/embedding_test.py $build/lib/libcosformer.so
@@ -26,7 +26,7 @@ some='*Random*bfloat16*:*Wide*bfloat16*:*Long*bfloat16*:*Absent*bfloat16*:*Full*
 some="$some:*Segments*bfloat16*"
 for tool in memcheck initcheck; do
   record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=8 COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=12 \
-    COSFORMER_CUDA_AGAIN=2 compute-sanitizer --tool $tool $build/bin/attention_cuda_test --gtest_brief=1 \
+    COSFORMER_CUDA_AGAIN=2 COSFORMER_CUDA_LONGEST=700 compute-sanitizer --tool $tool $build/bin/attention_cuda_test --gtest_brief=1 \
     "--gtest_filter=$some"
 done
 some='*Wide*bfloat16*:*Full*bfloat16*:*Random*bfloat16*:*Segments*bfloat16*'

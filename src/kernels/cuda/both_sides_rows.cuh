@@ -311,30 +311,29 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
                              __shfl_sync(0xffffffffU, out[8][2] + out[8][3], g * 4)};
       this->template forward_scale<false>(chunk, sums, nullptr, scale);
       write(x, 0U, w.first, chunk, scale, out);
-      return;
-    }
-    const int own = L::kKeys ? x + L::kTile : L::own_tile(half);
-    if constexpr (!L::kForward) {
-      float out[8][4];
-      if constexpr (L::kQueries) {
+    } else {
+      const int own = L::kKeys ? x + L::kTile : L::own_tile(half);
+      {
+        float out[8][4];
+        if constexpr (L::kQueries) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const float2 numbers = this->row_errors(stage, half)[warp * 16 + g + 8 * i];
-          error[i] = numbers.x;
-          scale[i] = numbers.y;
+          for (int i = 0; i < 2; ++i) {
+            const float2 numbers = this->row_errors(stage, half)[warp * 16 + g + 8 * i];
+            error[i] = numbers.x;
+            scale[i] = numbers.y;
+          }
         }
+        feature_rows(stage, x, own, chunk, error, scale, own_round, near_weights, far_weights, out);
+        write(x, base + own, w.first, chunk, scale, out);
       }
-      feature_rows(stage, x, own, chunk, error, scale, own_round, near_weights, far_weights, out);
-      write(x, base + own, w.first, chunk, scale, out);
       if constexpr (L::kQueries) {
         wgmma::wait<0>();
         renew_state();
+      } else {
+        float out[8][4];
+        value_rows(stage, own, near_weights, far_weights, out);
+        write(own, 0U, w.second, chunk, scale, out);
       }
-    }
-    if constexpr (L::kKeys) {
-      float out[8][4];
-      value_rows(stage, own, near_weights, far_weights, out);
-      write(own, 0U, w.second, chunk, scale, out);
     }
   }
 

@@ -1,5 +1,5 @@
-// Blocks whose warpgroups have an occupation each: stages of shared memory that go round between them, barriers there that
-// tell when one is full or free, and registers that go where accumulators are.
+// Blocks whose warpgroups have an occupation each: stages of shared memory that go round between them, barriers there
+// that tell when one is full or free, and registers that go where accumulators are.
 #pragma once
 
 #include "kernels/cuda/barriers.cuh"
@@ -21,9 +21,7 @@ struct Occupation : WarpgroupSteps {
   __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
   __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
   // Of this warpgroup alone.
-  __device__ __forceinline__ void meet() {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
-  }
+  __device__ __forceinline__ void meet() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
   __device__ __forceinline__ void clear_tile(int tile) {
     for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
     meet();
