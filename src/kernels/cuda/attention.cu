@@ -17,9 +17,7 @@ class Passes {
     const std::int64_t heads = p.sequences * p.heads;
     both_sides_ = plan_.two_sided && warpgroup_ && narrow() && same_tokens(p);
     if (both_sides_) {
-      plan_.state_cut = cut_pairs(plan_.longest, heads);
-      plan_.sums_per_segment = plan_.key_sums_per_segment = 1;
-      plan_.slots_keys = plan_.slots_queries = plan_.state_cut.count;
+      plan_both_sides(plan_, heads);
       after_extras_ = workspace_.take<float>((plan_.query_rows / kPairTokens + 1) * kPairTokens * p.heads);
       if (plan_.state_cut.count > 1) {  // the keys' and then the queries'
         key_slots_ = query_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);

@@ -338,9 +338,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   }
 
   __device__ __forceinline__ void write_decay_gradient() {
-    double sum = decay_sum();
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+    const double sum = this->sum_over_warp(decay_sum());
     double* const sums = reinterpret_cast<double*>(shared + L::kDecaySums);
     meet_other();
     if (lane == 0) sums[half * 4 + warp] = sum;

@@ -50,12 +50,6 @@ inline Segments cut(std::int64_t length, std::int64_t blocks_per_segment, std::i
   return {static_cast<int>((padded + tokens - 1) / tokens), static_cast<int>(tokens)};
 }
 
-// Of the sweep over both sides, a block of which fills a multiprocessor.
-constexpr std::int64_t kPairTokens = 2 * kFrameBlock;
-inline Segments cut_pairs(std::int64_t length, std::int64_t heads) {
-  return cut(length, heads, kWantedWideBlocks, 4 * kPairTokens, kPairTokens);
-}
-
 // A joint launch of `blocks` blocks for a sequence: one segment more, the first of another length.
 struct JointCut {
   int first, tokens;
@@ -157,6 +151,15 @@ inline Plan make_plan(const Problem& p) {
   }
   plan.state_slots = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
   return plan;
+}
+
+// The same for the sweep over both sides: pairs of chunks, in blocks that fill a multiprocessor, and as many sums as
+// segments.
+constexpr std::int64_t kPairTokens = 2 * kFrameBlock;
+inline void plan_both_sides(Plan& plan, std::int64_t heads) {
+  plan.state_cut = cut(plan.longest, heads, kWantedWideBlocks, 4 * kPairTokens, kPairTokens);
+  plan.sums_per_segment = plan.key_sums_per_segment = 1;
+  plan.slots_keys = plan.slots_queries = plan.state_cut.count;
 }
 
 }  // namespace cosformer::kernels::cuda

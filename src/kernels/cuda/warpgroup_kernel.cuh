@@ -175,9 +175,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     if (p.store == StoreState::kFinal && chunks.last) store_state(p.total_slot);
   }
   if constexpr (kDecayGradient) {
-    double sum = decay_sum();
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+    const double sum = sum_over_warp(decay_sum());
     double* sums = reinterpret_cast<double*>(row_turns());
     __syncthreads();
     if (lane == 0) sums[warp] = sum;

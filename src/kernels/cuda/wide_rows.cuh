@@ -102,9 +102,7 @@ struct WideRows : WideWarpgroup {
     decay_sum() += dots[0] * scale[0] + dots[1] * scale[1];
   }
   __device__ __forceinline__ void write_decay_gradient() {
-    double sum = decay_sum();
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
+    const double sum = sum_over_warp(decay_sum());
     double* const sums = reinterpret_cast<double*>(shared + L::kDecaySums);
     meet();
     if (lane == 0) sums[warp] = sum;
