@@ -26,8 +26,8 @@ some='*Random*bfloat16*:*Wide*bfloat16*:*Long*bfloat16*:*Absent*bfloat16*:*Full*
 some="$some:*Segments*bfloat16*"
 for tool in memcheck initcheck; do
   record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=8 COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=12 \
-    COSFORMER_CUDA_AGAIN=2 COSFORMER_CUDA_LONGEST=700 compute-sanitizer --tool $tool $build/bin/attention_cuda_test --gtest_brief=1 \
-    "--gtest_filter=$some"
+    COSFORMER_CUDA_AGAIN=2 COSFORMER_CUDA_LONGEST=700 \
+    compute-sanitizer --tool $tool $build/bin/attention_cuda_test --gtest_brief=1 "--gtest_filter=$some"
 done
 some='*Wide*bfloat16*:*Full*bfloat16*:*Random*bfloat16*:*Segments*bfloat16*'
 record cuda/sanitizer-racecheck env COSFORMER_CUDA_CASES=3 COSFORMER_CUDA_WIDE=3 COSFORMER_CUDA_AGAIN=1 \
