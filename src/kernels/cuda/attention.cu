@@ -31,10 +31,10 @@ class Passes {
         key_slots_ = p.key_sums;
         if (!plan_.scans) plan_.slots_keys = 1;
       } else {
-        const std::int64_t joint = may_be_joint() ? plan_.state_cut.count * kJointFloats : 0;
+        const std::int64_t joint = may_be_joint() && narrow() ? plan_.state_cut.count * kJointFloats : 0;
         key_slots_ = workspace_.take<float>(heads * std::max(plan_.slots_keys * plan_.slot_floats, joint));
       }
-      if (may_be_joint()) meetings_ = workspace_.take<unsigned>(heads * plan_.state_cut.count);
+      if (may_be_joint()) meetings_ = workspace_.take<unsigned>(heads * plan_.slots_keys);
       if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
     if (p.normalizer == Normalizer::kSum && (g != nullptr || (plan_.two_sided && !both_sides_))) {
@@ -256,17 +256,28 @@ class Passes {
   // Whether the forward sweep may have its sums and their scan in one launch with it.
   bool may_be_joint() const {
     const int blocks = plan_.state_cut.count;
-    return g_ == nullptr && warpgroup_ && narrow() && plan_.scans && !plan_.two_sided && !plan_.state_slots &&
-           blocks > 1 && blocks <= kMostJointBlocks;
+    return g_ == nullptr && warpgroup_ && plan_.scans && !plan_.two_sided && !plan_.state_slots && blocks > 1 &&
+           (!narrow() || blocks <= kMostJointBlocks);
   }
   bool launch_jointly(SweepParams s) {
     if (!may_be_joint()) return false;
-    const JointCut cut = joint_cut(plan_.longest, s.segments);
-    s.segment_tokens = cut.tokens;
-    s.first_tokens = cut.first;
+    if (narrow()) {
+      const JointCut cut = joint_cut(plan_.longest, s.segments);
+      s.segment_tokens = cut.tokens;
+      s.first_tokens = cut.first;
+    } else if (!scans_in_pieces(s)) {
+      return false;
+    }
+    return launch_if_possible([&](cudaStream_t stream) {
+      return launch_forward_jointly(narrow(), for_warpgroup(Role::kForward, s), stream);
+    });
+  }
+  // A launch that may find that it cannot serve, and gives nothing then. Whether it could.
+  template <class Launch>
+  bool launch_if_possible(Launch launch) {
     bool launched = false;
     launches_.add([&](cudaStream_t stream) {
-      const auto status = launch_forward_jointly(for_warpgroup(Role::kForward, s), stream);
+      const std::optional<cudaError_t> status = launch(stream);
       launched = status.has_value();
       return status.value_or(cudaSuccess);
     });
@@ -295,8 +306,9 @@ class Passes {
     cut_finer(s, finer, whole_heads() ? 1 : finer);
     s.states = key_slots_;
     s.slots = plan_.slots_keys;
-    if (s.segments > 1) sum_segments(Role::kForward, s);
     if (s.segments == 1 && p_.state_kv_in == nullptr) return;
+    if (p_.state_kv_in == nullptr && prefix_in_one_launch(Role::kForward, s)) return;
+    if (s.segments > 1) sum_segments(Role::kForward, s);
     scan(s, false, p_.state_kv_in, p_.state_z_in, false);
   }
 
@@ -305,9 +317,21 @@ class Passes {
     cut_finer(s, plan_.sums_per_segment, plan_.sums_per_segment);
     s.states = query_slots_;
     s.slots = plan_.slots_queries;
-    if (s.segments > 1) sum_segments(Role::kValueGradient, s);
     if (s.segments == 1 && g_->d_state_kv_out == nullptr) return;
+    if (g_->d_state_kv_out == nullptr && prefix_in_one_launch(Role::kValueGradient, s)) return;
+    if (s.segments > 1) sum_segments(Role::kValueGradient, s);
     scan(s, true, g_->d_state_kv_out, g_->d_state_z_out, false);
+  }
+
+  // Wide heads' blocks scan their sums in pieces of 16 bytes.
+  static bool scans_in_pieces(const SweepParams& s) { return reinterpret_cast<std::uintptr_t>(s.states) % 16 == 0; }
+  // Sums and their scan. Whether it can be done.
+  bool prefix_in_one_launch(Role role, SweepParams s) {
+    if (!warpgroup_ || narrow() || s.precise || !scans_in_pieces(s)) return false;
+    s.initial = InitialState::kZero;
+    return launch_if_possible([&](cudaStream_t stream) {
+      return launch_warpgroup_prefix(warpgroup_pass(role), for_warpgroup(role, s), stream);
+    });
   }
 
   void sum_segments(Role role, SweepParams s) {

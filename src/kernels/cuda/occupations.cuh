@@ -21,7 +21,9 @@ struct Occupation : WarpgroupSteps {
   __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
   __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
   // Of this warpgroup alone.
-  __device__ __forceinline__ void meet() { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); }
+  __device__ __forceinline__ void meet() const {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
+  }
   __device__ __forceinline__ void clear_tile(int tile) {
     for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
     meet();
@@ -47,6 +49,15 @@ __device__ __forceinline__ void set_up_stages(unsigned char* shared) {
   for (int stage = 0; stage < L::kStages; ++stage) {
     barriers::set_up(shared_address(shared) + L::full(stage), 128);
     barriers::set_up(shared_address(shared) + L::free(stage), 2 * 128);
+  }
+}
+
+// Before their memory becomes something else.
+template <class L>
+__device__ __forceinline__ void retire_stages(unsigned char* shared) {
+  for (int stage = 0; stage < L::kStages; ++stage) {
+    barriers::retire(shared_address(shared) + L::full(stage));
+    barriers::retire(shared_address(shared) + L::free(stage));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/slot_scan.cuh"
 #include "kernels/cuda/states.h"
 
 namespace cosformer::kernels::cuda {
@@ -46,13 +46,6 @@ __device__ Carried carried_pair(const SweepParams& p, const float* kv, const flo
   return {base, base + p.dim};
 }
 
-__device__ float multiply_add(float factor, float x, float y) {
-  return factor * x + y;
-}
-__device__ float4 multiply_add(float factor, const float4& x, const float4& y) {
-  return {factor * x.x + y.x, factor * x.y + y.y, factor * x.z + y.z, factor * x.w + y.w};
-}
-
 // Numbers of a slot, kv and then z, are in the order of the carried tensors: Piece, one or four of them to a thread.
 template <class Piece>
 __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_constant__ StateKernelParams params) {
@@ -60,55 +53,20 @@ __global__ void __launch_bounds__(kThreads) state_scan_kernel(const __grid_const
   constexpr int kFloats = sizeof(Piece) / sizeof(float);
   const std::int64_t head_index = blockIdx.x;
   const std::int64_t sequence = head_index / p.heads;
-  const int head = static_cast<int>(head_index % p.heads);
   const int of_kv = 2 * p.dim * p.value_dim, of_z = 2 * p.dim;
   const int size = (of_kv + of_z) / kFloats;
   const int element = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
   if (element >= size) return;
-  const SequenceExtent extent = extent_of(p, sequence);
-  const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
-  const int length = frame_length_of(p, extent);
-  const int padded = (length + kFrameBlock - 1) / kFrameBlock * kFrameBlock;
-  const int begin = p.reversed ? padded - length : 0, end = begin + length;
-
-  Piece sum{};
+  const bool backwards = blockIdx.z == 1;  // the sums after segments, last segment first
+  const SlotScan scan(p, head_index, frame_length_of(p, extent_of(p, sequence)), backwards, params.total);
+  Piece sums[1] = {};
   if (params.kv != nullptr) {
-    const float factor = params.gradient ? decay_of(log_decay, -1.0F) : 1.0F;
+    const float factor = params.gradient ? decay_of(scan.log_decay, -1.0F) : 1.0F;
     const int at = element * kFloats;
     const float* from = at < of_kv ? params.kv + head_index * of_kv + at : params.z + head_index * of_z + (at - of_kv);
-    sum = multiply_add(factor, *reinterpret_cast<const Piece*>(from), Piece{});
+    sums[0] = multiply_add(factor, *reinterpret_cast<const Piece*>(from), Piece{});
   }
-  const bool backwards = blockIdx.z == 1;  // the sums after segments, last segment first
-  float* const states = backwards ? params.after : p.states;
-  Piece* slot =
-      reinterpret_cast<Piece*>(states) + (head_index * p.slots + (backwards ? p.segments - 1 : 0)) * size + element;
-  const int step = backwards ? -size : size;
-  int tokens = -1;
-  float decay = 1.0F;
-  constexpr int kBatch = 16;  // loads in flight
-  for (int base = 0; base < p.segments; base += kBatch) {
-    Piece own[kBatch];
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      const bool sums = base + i + p.slot_step < p.segments || (params.total && base + i < p.segments);
-      own[i] = sums ? slot[i * step] : Piece{};
-    }
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      if (base + i >= p.segments) break;
-      const int segment = backwards ? p.segments - 1 - base - i : base + i;
-      if (!params.total && segment % p.slot_step == 0) *slot = sum;  // a segment of the sweep starts there
-      slot += step;
-      const int first = max(begin, segment * p.segment_tokens), last = min(end, (segment + 1) * p.segment_tokens);
-      const int now = max(last - first, 0);
-      if (now != tokens) {
-        tokens = now;
-        decay = decay_of(log_decay, tokens);
-      }
-      sum = multiply_add(decay, sum, own[i]);
-    }
-  }
-  if (params.total) *slot = sum;
+  scan.run(backwards ? params.after : p.states, size, {element}, sums);
 }
 
 __global__ void __launch_bounds__(kThreads) state_export_kernel(const __grid_constant__ StateKernelParams params) {

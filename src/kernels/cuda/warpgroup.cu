@@ -14,12 +14,15 @@ cudaError_t launch_narrow_after_states(bool of_queries, const WarpgroupParams& p
 cudaError_t launch_narrow_after_states_masked(const WarpgroupParams& params, cudaStream_t stream);
 using LaunchSides = cudaError_t(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream);
 LaunchSides launch_narrow_both_sides, launch_narrow_both_sides_masked;
+using LaunchPrefix = std::optional<cudaError_t>(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream);
+LaunchPrefix launch_wide_prefix, launch_wide_prefix_masked;
 // Forward passes whose rows can come in boxes: describes these, or says that they cannot. A box has `rows` rows: those
 // of a warp, or of a chunk.
 constexpr unsigned kWarpRows = 16, kChunkRows = 64;
 bool describe_boxes(Mode mode, WarpgroupParams& params, unsigned rows);
 // The running forward pass of wide heads, causal ones.
 cudaError_t launch_whole_heads(const WarpgroupParams& params, bool boxes, cudaStream_t stream);
+std::optional<cudaError_t> launch_whole_jointly(const WarpgroupParams& params, cudaStream_t stream);
 cudaError_t launch_narrow_boxes(Mode mode, const WarpgroupParams& params, cudaStream_t stream);
 cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const WarpgroupParams& second, cudaStream_t stream);
 std::optional<cudaError_t> launch_narrow_jointly_boxes(const WarpgroupParams& params, cudaStream_t stream);
@@ -59,10 +62,18 @@ cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParam
   return (masked ? launch_narrow_pair_masked : launch_narrow_pair)(first_pass, first, second, stream);
 }
 
-std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params, cudaStream_t stream) {
+std::optional<cudaError_t> launch_forward_jointly(bool narrow, const WarpgroupParams& params, cudaStream_t stream) {
   WarpgroupParams described = params;
-  if (!describe_boxes(Mode::kRun, described, kWarpRows)) return std::nullopt;
-  return launch_narrow_jointly_boxes(described, stream);
+  if (!describe_boxes(Mode::kRun, described, narrow ? kWarpRows : kChunkRows)) return std::nullopt;
+  return narrow ? launch_narrow_jointly_boxes(described, stream) : launch_whole_jointly(described, stream);
+}
+
+std::optional<cudaError_t> launch_warpgroup_prefix(WarpgroupPass pass, const WarpgroupParams& params,
+                                                   cudaStream_t stream) {
+  WarpgroupParams scanned = params;
+  scanned.scan_sums = true;
+  const bool masked = params.sweep.key_mask != nullptr;
+  return (masked ? launch_wide_prefix_masked : launch_wide_prefix)(pass, scanned, stream);
 }
 
 cudaError_t launch_warpgroup_after_states(bool of_queries, const WarpgroupParams& params, cudaStream_t stream) {
@@ -86,7 +97,10 @@ cudaError_t launch_warpgroup(WarpgroupPass, Mode, bool, const WarpgroupParams&, 
 cudaError_t launch_warpgroup_pair(WarpgroupPass, const WarpgroupParams&, const WarpgroupParams&, cudaStream_t) {
   return cudaErrorInvalidValue;
 }
-std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams&, cudaStream_t) {
+std::optional<cudaError_t> launch_forward_jointly(bool, const WarpgroupParams&, cudaStream_t) {
+  return std::nullopt;
+}
+std::optional<cudaError_t> launch_warpgroup_prefix(WarpgroupPass, const WarpgroupParams&, cudaStream_t) {
   return std::nullopt;
 }
 cudaError_t launch_warpgroup_after_states(bool, const WarpgroupParams&, cudaStream_t) {

@@ -6,45 +6,15 @@
 // both: while the others sum, it sweeps the first (of p.first_tokens), and its state is that segment's sum.
 #pragma once
 
-#include <atomic>
 #include <optional>
 #include <utility>
 
 #include <cooperative_groups.h>
 
+#include "kernels/cuda/head_meeting.cuh"
 #include "kernels/cuda/warpgroup_kernel.cuh"
 
 namespace cosformer::kernels::cuda {
-
-// Where the blocks of a head wait for each other, all on the device at the same time: a number for each in memory,
-// which says how far it has come.
-struct HeadMeeting {
-  unsigned* numbers;
-  int own, blocks;
-
-  __device__ __forceinline__ explicit HeadMeeting(const WarpgroupPlace& place)
-      : numbers(place.w.meetings + place.first_segment()), own(place.segment), blocks(place.p.segments) {}
-
-  __device__ __forceinline__ void start() const {
-    if (threadIdx.x == 0) numbers[own] = 0;
-  }
-  // What this block has written before is seen by those that await the number.
-  __device__ __forceinline__ void announce(unsigned number) const {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(numbers + own), "r"(number) : "memory");
-    }
-  }
-  __device__ __forceinline__ void await(unsigned number) const {
-    for (int block = threadIdx.x; block < blocks; block += blockDim.x) {
-      unsigned seen;
-      do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(numbers + block) : "memory");
-      } while (seen < number);
-    }
-    __syncthreads();
-  }
-};
 
 // The sums of a head's segments in memory: each thread's accumulators as they are, in pieces of four numbers, then the
 // extra column. A sum becomes the sum of those before it, added in their order.
@@ -102,14 +72,13 @@ struct JointSums {
       return at.segment + 1 < segments ? At{at.number, at.segment + 1} : At{at.number + segments * kThreads, 0};
     };
     constexpr int kBatch = 16;
-    float own_extra = 0.0F;
-    for (int segment = 0; segment < begun; segment += kBatch) {
-      float its[kBatch];
+    // Those of the extra column are on their way while the others are added up.
+    float extras_of[kBatch];
+    const auto load_extras = [&](int segment) {
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) its[i] = segment + i < begun ? extra(segment + i, thread) : 0.0F;
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) own_extra = segment + i < begun ? decay * own_extra + its[i] : own_extra;
-    }
+      for (int i = 0; i < kBatch; ++i) extras_of[i] = segment + i < begun ? extra(segment + i, thread) : 0.0F;
+    };
+    load_extras(0);
     At at{own * kThreads + thread, 0};
     float4 sum{};
     while (at.number < kPieces) {
@@ -133,6 +102,12 @@ struct JointSums {
         if (at.segment + 1 == segments) piece(0, at.number) = sum;
         at = next(at);
       }
+    }
+    float own_extra = 0.0F;
+    for (int segment = 0; segment < begun; segment += kBatch) {
+      if (segment > 0) load_extras(segment);
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) own_extra = segment + i < begun ? decay * own_extra + extras_of[i] : own_extra;
     }
     extras[thread] = own_extra;
   }
@@ -169,8 +144,7 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
   summing.place();
   const auto grid = cooperative_groups::this_grid();
   decltype(grid)::arrival_token started{};
-  // When the first rows are under way. Numbers are awaited only after all blocks have done so: before that they may be
-  // what others have left.
+  // When the first rows are under way.
   const auto start = [&] {
     HeadMeeting(summing).start();
     started = grid.barrier_arrive();
@@ -205,42 +179,10 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
 #endif
 }
 
-// How many blocks of a kernel the current device can hold at once.
-template <class Kernel>
-std::int64_t blocks_at_once(Kernel kernel, int threads, int shared_bytes) {
-  constexpr int kDevices = 64;
-  static std::atomic<std::int64_t> known[kDevices];  // zero: not asked yet
-  int device = 0, processors = 0, blocks = 0;
-  if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return 0;
-  if (known[device] == 0 &&
-      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, static_cast<std::size_t>(shared_bytes)) ==
-          cudaSuccess) {
-    known[device] = static_cast<std::int64_t>(processors) * blocks;
-  }
-  return known[device];
-}
-
 template <class First, class Second>
 std::optional<cudaError_t> launch_joint_kernel(const WarpgroupParams& params, cudaStream_t stream) {
   constexpr int kSharedBytes = std::max(First::kSharedBytes, Second::kSharedBytes);
-  const auto kernel = warpgroup_joint_kernel<First, Second>;
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  if (status != cudaSuccess) return status;
-  const SweepParams& p = params.sweep;
-  const std::int64_t blocks = p.sequences * p.heads * p.segments;
-  if (blocks > blocks_at_once(kernel, First::kThreads, kSharedBytes)) return std::nullopt;
-  cudaLaunchAttribute together{};
-  together.id = cudaLaunchAttributeCooperative;
-  together.val.cooperative = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(First::kThreads);
-  config.dynamicSmemBytes = kSharedBytes;
-  config.stream = stream;
-  config.attrs = &together;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, params);
+  return launch_jointly<warpgroup_joint_kernel<First, Second>>(First::kThreads, kSharedBytes, stream, params);
 }
 
 }  // namespace cosformer::kernels::cuda

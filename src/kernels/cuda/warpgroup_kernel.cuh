@@ -121,6 +121,18 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
   if constexpr (!kInter) start(0), start(1);
   if constexpr (kIntra) build_distances(floats(kDistances));
   clear_blocks();
+  int first = -1, last = -1;
+  const auto make_ready = [&](int position, bool first_chunk, int stage, unsigned round) {
+    if constexpr (kUpdate) follow_powers(position, first, last);
+    set_turns<kUpdate, kInter, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
+    if constexpr (kBoxes) {
+      barriers::wait(barrier(stage), round);
+    } else {
+      wait_copies<kHasOwn ? 1 : kAhead - 1>();
+    }
+    prepare(stage, position);
+  };
+  if (kReadyBefore && at < end) make_ready(chunk(at), true, 0, 0);
   if constexpr (kInter) {  // by parts, which takes half of the registers
     start(0);
     publish_state(0);
@@ -135,20 +147,13 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
   if constexpr (kSumsKeys) {
     sum_keys(chunks, meanwhile);
   } else {
-    int first = -1, last = -1, stage = 0;
+    int stage = 0;
     unsigned round = 0;  // odd or even, of the stages' use
     bool first_chunk = true;
     for (; at < end; at += kChunk) {
       const int position = chunk(at), next = at + kAhead * kChunk;
-      if constexpr (kUpdate) follow_powers(position, first, last);
-      set_turns<kUpdate, kInter, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
+      if (!kReadyBefore || !first_chunk) make_ready(position, first_chunk, stage, round);
       first_chunk = false;
-      if constexpr (kBoxes) {
-        barriers::wait(barrier(stage), round);
-      } else {
-        wait_copies<kHasOwn ? 1 : kAhead - 1>();
-      }
-      prepare(stage, position);
       if constexpr (kUpdate || kBoxes) wgmma::publish_shared();
       if constexpr (kUpdate) {
         __syncthreads();

@@ -1,20 +1,66 @@
 // How the warpgroup kernels are launched.
 #pragma once
 
+#include <atomic>
+#include <optional>
+
 #include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda {
 
+inline std::int64_t blocks_of(const SweepParams& p) {
+  return p.sequences * p.segments * p.heads * p.slices;
+}
+
+template <class Kernel, class... Params>
+cudaError_t launch_with(cudaLaunchAttribute* attribute, Kernel kernel, int threads, int shared_bytes,
+                        cudaStream_t stream, const WarpgroupParams& first, const Params&... others) {
+  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  if (status != cudaSuccess) return status;
+  const std::int64_t blocks = blocks_of(first.sweep);
+  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = attribute;
+  config.numAttrs = attribute == nullptr ? 0 : 1;
+  return cudaLaunchKernelEx(&config, kernel, first, others...);
+}
+
 template <class Kernel, class... Params>
 cudaError_t launch_blocks(Kernel kernel, int threads, int shared_bytes, cudaStream_t stream,
                           const WarpgroupParams& first, const Params&... others) {
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-  if (status != cudaSuccess) return status;
-  const SweepParams& p = first.sweep;
-  const std::int64_t blocks = p.sequences * p.segments * p.heads * p.slices;
-  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
-  kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(first, others...);
-  return cudaGetLastError();
+  return launch_with(nullptr, kernel, threads, shared_bytes, stream, first, others...);
+}
+
+// How many blocks of a kernel the current device can hold at once.
+template <auto kKernel>
+std::int64_t blocks_at_once(int threads, int shared_bytes) {
+  constexpr int kDevices = 64;
+  static std::atomic<std::int64_t> known[kDevices];  // zero: not asked yet
+  int device = 0, processors = 0, blocks = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return 0;
+  if (known[device] == 0 &&
+      cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes) == cudaSuccess &&
+      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kKernel, threads,
+                                                    static_cast<std::size_t>(shared_bytes)) == cudaSuccess) {
+    known[device] = static_cast<std::int64_t>(processors) * blocks;
+  }
+  return known[device];
+}
+
+// All blocks on the device at the same time, so that they may wait for each other; nothing where it cannot hold them.
+template <auto kKernel>
+std::optional<cudaError_t> launch_jointly(int threads, int shared_bytes, cudaStream_t stream,
+                                          const WarpgroupParams& params) {
+  if (blocks_of(params.sweep) > blocks_at_once<kKernel>(threads, shared_bytes)) return std::nullopt;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  return launch_with(&attribute, kKernel, threads, shared_bytes, stream, params);
 }
 
 // launch<kPass>() of the pass that was asked for.

@@ -38,6 +38,7 @@ struct WarpgroupParams {
   float* sums;                // Mode::kApplyAndSum: slots for the rows' own sums, one for each segment
   int sum_slots;
   unsigned* meetings;  // of joint launches: a number for each block
+  bool scan_sums;      // sums of wide heads: blocks, all on the device at the same time, also scan them
   // Full attention with a decay: states after each pair of chunks, their values in a tensor that is written later
   // (after_states.cuh), their extra columns, and what follows each segment.
   TileSource after;
@@ -61,9 +62,15 @@ cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const W
 // rows), or from the queries' gradient on (with the queries' sum) the gradients of the keys and values.
 cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
                                   cudaStream_t stream);
-// The running forward sweep of narrow heads and the sums that it starts from, in one launch of p.segments blocks for
-// each head, all on the device at the same time; a slot takes kJointFloats. Nothing where that cannot serve.
-std::optional<cudaError_t> launch_forward_jointly(const WarpgroupParams& params, cudaStream_t stream);
+// The running forward sweep and the sums that it starts from, in one launch of p.segments blocks for each head, all on
+// the device at the same time. A slot of narrow heads takes kJointFloats, one of wide heads what it always takes.
+// Nothing where that cannot serve.
+std::optional<cudaError_t> launch_forward_jointly(bool narrow, const WarpgroupParams& params, cudaStream_t stream);
+
+// The sums of the keys' or the queries' segments of wide heads and their scan, in one launch whose blocks are all on
+// the device at the same time: slots then hold what each segment starts from. Nothing where that cannot serve.
+std::optional<cudaError_t> launch_warpgroup_prefix(WarpgroupPass pass, const WarpgroupParams& params,
+                                                   cudaStream_t stream);
 
 // Full attention with a decay of narrow heads, queries and keys the same tokens: the states after pairs of chunks, of
 // the keys or the queries, and then the sweep that meets both sides (pair_steps.cuh).

@@ -46,6 +46,8 @@ struct WarpgroupSweep : WarpgroupSteps {
   // numbers in both passes: their errors cancel in part.
   static constexpr Decays kDecays =
       kLastFirst ? Decays::kShrink : (kDecayGradient && kKeys ? Decays::kGrow : Decays::kFactor);
+  // Forward passes whose rows come in boxes have a first chunk ready before they know what they start from.
+  static constexpr bool kReadyBefore = kForward && kIntra && kBoxes;
   // Sums of keys set nothing but the columns' weights anew for each chunk. With two sets of those a warp may go on to
   // the next chunk while others are at the last one.
   static constexpr int kWeightSets = kSumsKeys ? 2 : 1;

@@ -1,7 +1,6 @@
 // The running forward pass of heads of 65 to 128.
 #include "kernels/cuda/warpgroup_launch.cuh"
-#include "kernels/cuda/whole_scores.cuh"
-#include "kernels/cuda/whole_values.cuh"
+#include "kernels/cuda/whole_joint.cuh"
 
 namespace cosformer::kernels::cuda {
 namespace {
@@ -12,13 +11,13 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) unsigned char shared[];
   if (threadIdx.x == 0) {
-    set_up_stages<L>(shared);
-    for (int stage = 0; stage < L::kStages; ++stage) barriers::set_up(shared_address(shared) + L::fetched(stage), 3);
+    set_up_whole<L>(shared);
     wgmma::publish_shared();
   }
   __syncthreads();
   run_occupations<L::kScoreRegisters, L::kValueRegisters>(
-      [&] { WholeScores<L>(params, shared).run(); }, [&](int block) { WholeValues<L>(params, shared).run(block); });
+      [&] { WholeScores<L>(params, shared).run([](const auto& scores) { return scores.initial_sum(); }); },
+      [&](int block) { WholeValues<L>(params, shared).run(block, [] {}); });
 #endif
 }
 
@@ -36,6 +35,13 @@ cudaError_t launch_whole_heads(const WarpgroupParams& params, bool boxes, cudaSt
   using enum WholeFetch;
   if (boxes) return launch<kBoxes>(whole, stream);
   return params.sweep.key_mask != nullptr ? launch<kMaskedCopies>(whole, stream) : launch<kCopies>(whole, stream);
+}
+
+std::optional<cudaError_t> launch_whole_jointly(const WarpgroupParams& params, cudaStream_t stream) {
+  using Layout = WholeLayout<WholeFetch::kBoxes>;
+  WarpgroupParams whole = params;
+  whole.sweep.slices = 1;
+  return launch_jointly<whole_joint_kernel<Layout>>(Layout::kThreads, Layout::kSharedBytes, stream, whole);
 }
 
 }  // namespace cosformer::kernels::cuda

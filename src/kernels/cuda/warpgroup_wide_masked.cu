@@ -8,4 +8,9 @@ cudaError_t launch_wide_warpgroups_masked(WarpgroupPass pass, Mode mode, const W
   return launch_wide_pass<true>(pass, mode, params, stream);
 }
 
+std::optional<cudaError_t> launch_wide_prefix_masked(WarpgroupPass pass, const WarpgroupParams& params,
+                                                     cudaStream_t stream) {
+  return launch_wide_sums<true>(pass, params, stream);
+}
+
 }  // namespace cosformer::kernels::cuda

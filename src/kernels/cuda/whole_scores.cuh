@@ -269,16 +269,15 @@ struct WholeScores : WholeWarpgroup {
     publish_sum(next_stage, sum);
   }
 
-  // The sum of all keys before the segment.
-  __device__ __forceinline__ void start_sum() {
-    const float* from = initial_slot();
+  // The sum of all keys before the segment, both its parts from `from` on; null: none.
+  __device__ __forceinline__ void start_sum(const float* from) {
     Sum sum;
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
       for (int part = 0; part < 2; ++part) {
         const int f = summed_feature(i);
-        sum.of[i][part] = from != nullptr && f < p.dim ? from[2 * p.dim * p.value_dim + part * p.dim + f] : 0.0F;
+        sum.of[i][part] = from != nullptr && f < p.dim ? from[part * p.dim + f] : 0.0F;
       }
     for (int stage = 0; stage < L::kStages; ++stage) {
       const int piece = threadIdx.x % 128 * 16;  // of the eight rows of both tiles
@@ -290,7 +289,15 @@ struct WholeScores : WholeWarpgroup {
     publish_sum(0, sum);
   }
 
-  __device__ __forceinline__ void run() {
+  // The same from memory.
+  __device__ __forceinline__ const float* initial_sum() const {
+    const float* slot = initial_slot();
+    return slot == nullptr ? nullptr : slot + 2 * p.dim * p.value_dim;
+  }
+
+  // `find_sum` tells where the sum before the segment is, when first chunks are under way.
+  template <class FindSum>
+  __device__ __forceinline__ void run(FindSum find_sum) {
     locate<false, true>();
     reversed = false;
     const auto [begin, end, last_segment] = span();
@@ -312,7 +319,7 @@ struct WholeScores : WholeWarpgroup {
     keep_angles<false>(shared + L::kAngles);
     step = reinterpret_cast<const Angles*>(shared + L::kAngles)[warp].step;
     build_distances(floats(L::kDistances));
-    start_sum();
+    start_sum(find_sum(*this));
     RingTurn<L::kStages> ring;
     for (int position = begin; position < end; position += kChunk) {
       const int stage = ring.stage, before = stage == 0 ? L::kStages - 1 : stage - 1;

@@ -13,23 +13,24 @@ struct WholeValues : WholeWarpgroup {
   int own;                  // block of 64 values
   bool writes;              // this thread's columns exist
 
-  // From a slot, where features lie value_dim apart: eight lanes read a whole sector.
+  // From a slot, where features lie value_dim apart: eight lanes read a whole sector. Dims are multiples of eight.
   __device__ __forceinline__ void load_state(const float* from) {
+    const int first = own * 64 + warp * 16 + g;  // of this lane's two values
+    const bool has[2] = {from != nullptr && first < p.value_dim, from != nullptr && first + 8 < p.value_dim};
 #pragma unroll
     for (int part = 0; part < 2; ++part)
 #pragma unroll
       for (int block = 0; block < 2; ++block) {
-        clear_block(state[part][block]);
-        if (from == nullptr) continue;
+        const float* at = from + (part * p.dim + block * 64 + 2 * t) * p.value_dim + first;
 #pragma unroll
-        for (int n = 0; n < 8; ++n)
+        for (int n = 0; n < 8; ++n) {
+          const bool inside = block * 64 + n * 8 < p.dim;
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const int u = own * 64 + warp * 16 + g + i / 2 * 8, f = block * 64 + n * 8 + 2 * t + i % 2;
-            if (u < p.value_dim && f < p.dim) {
-              state[part][block][n][i] = from[(part * p.dim + f) * p.value_dim + u];
-            }
+            state[part][block][n][i] = inside && has[i / 2] ? at[i % 2 * p.value_dim + i / 2 * 8] : 0.0F;
           }
+          at += 8 * p.value_dim;
+        }
       }
   }
 
@@ -185,12 +186,15 @@ struct WholeValues : WholeWarpgroup {
     arrive(L::free(stage));
   }
 
-  __device__ __forceinline__ void run(int block) {
+  // `before_state` comes before what the segment starts from is read.
+  template <class BeforeState>
+  __device__ __forceinline__ void run(int block, BeforeState before_state) {
     own = block;
     locate<false, true>();
     reversed = false;
     know_lane();
     const auto [begin, end, last_segment] = span();
+    before_state();
     load_state(initial_slot());
     const int column = own * 64 + piece * 8;
     Io* to = static_cast<Io*>(w.first.data) + batch * w.first.batch_stride + head * w.first.head_stride +

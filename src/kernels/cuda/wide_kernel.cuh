@@ -65,13 +65,23 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 #endif
 }
 
-// A block sums all columns of its segment's state, whatever slices the sweeps have.
+// A block sums all columns of its segment's state, whatever slices the sweeps have. Where asked to, blocks also scan
+// the sums; nothing where the device cannot hold all of them at once.
 template <bool kOfQueries, bool kMasked>
-cudaError_t launch_wide_sums(const WarpgroupParams& params, cudaStream_t stream) {
+std::optional<cudaError_t> launch_wide_sums(const WarpgroupParams& params, cudaStream_t stream) {
   using Layout = WideSumLayout<kOfQueries, kMasked>;
   WarpgroupParams whole = params;
   whole.sweep.slices = 1;
+  if (params.scan_sums) {
+    return launch_jointly<wide_sum_kernel<Layout>>(Layout::kThreads, Layout::kSharedBytes, stream, whole);
+  }
   return launch_blocks(wide_sum_kernel<Layout>, Layout::kThreads, Layout::kSharedBytes, stream, whole);
+}
+template <bool kMasked>
+std::optional<cudaError_t> launch_wide_sums(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
+  if (pass == WarpgroupPass::kForward) return launch_wide_sums<false, kMasked>(params, stream);
+  if (pass == WarpgroupPass::kValues) return launch_wide_sums<true, false>(params, stream);
+  return cudaErrorInvalidValue;
 }
 
 template <WarpgroupPass kPass, bool kMasked>
@@ -95,17 +105,18 @@ cudaError_t launch_wide_mode(Mode mode, const WarpgroupParams& params, cudaStrea
       if constexpr (kPass == kForward) break;  // whole_layout.cuh
       return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kNothing, kMasked>(params, stream);
     case Mode::kApply: return launch_wide_kernel<kPass, Mode::kApply, WideExtra::kNothing, kMasked>(params, stream);
-    case Mode::kSum:
-      if constexpr (kPass == kForward) return launch_wide_sums<false, kMasked>(params, stream);
-      if constexpr (kPass == kValues) return launch_wide_sums<true, false>(params, stream);
+    case Mode::kSum:          // launch_wide_sums
+    case Mode::kApplyAndSum:  // narrow heads only
       break;
-    case Mode::kApplyAndSum: break;  // narrow heads only
   }
   return cudaErrorInvalidValue;
 }
 
 template <bool kMasked>
 cudaError_t launch_wide_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+  if (mode == Mode::kSum) {
+    return launch_wide_sums<kMasked>(pass, params, stream).value_or(cudaErrorInvalidValue);
+  }
   return launch_of_pass(pass,
                         [&]<WarpgroupPass kPass>() { return launch_wide_mode<kPass, kMasked>(mode, params, stream); });
 }

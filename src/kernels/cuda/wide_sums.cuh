@@ -4,8 +4,14 @@
 // blocks of values. Features go to the products through registers, where ReLU, the angles' and decays' factors and, of
 // queries, the division by the denominators are applied. Barriers in shared memory lie between the three, so that the
 // products of one run while the other makes its operands.
+//
+// Where all blocks are on the device at the same time (WarpgroupParams::scan_sums), they wait for each other and turn
+// the sums into what each segment starts from, a share of the numbers each.
 #pragma once
 
+#include <cooperative_groups.h>
+
+#include "kernels/cuda/slot_scan.cuh"
 #include "kernels/cuda/wide_layout.cuh"
 
 namespace cosformer::kernels::cuda {
@@ -38,9 +44,48 @@ struct WideSumLayout {
   static constexpr __device__ int free(int stage) { return kBarriers + (kStages + stage) * 8; }
 };
 
-template <class L>
-struct WideSumProducer : WideWarpgroup {
+// What the warpgroups share.
+struct WideSum : WideWarpgroup {
   using WideWarpgroup::WideWarpgroup;
+
+  // The head's blocks scan `pieces` pieces of the slots from `begin` on, kThreads of each block.
+  template <class Piece, int kColumns, int kThreads>
+  __device__ __forceinline__ void scan_share(int begin, int pieces, int thread) {
+    constexpr int kFloats = sizeof(Piece) / sizeof(float);
+    const int size = 2 * p.dim * (p.value_dim + 1) / kFloats, threads = p.segments * kThreads;
+    const SlotScan scan(p, static_cast<std::int64_t>(sequence) * p.heads + head, frame_length);
+    for (int first = segment * kThreads + thread; first < pieces; first += kColumns * threads) {
+      int elements[kColumns];
+      Piece sums[kColumns] = {};
+#pragma unroll
+      for (int column = 0; column < kColumns; ++column) {
+        const int number = first + column * threads;
+        elements[column] = number < pieces ? begin + number : size;
+      }
+      scan.template run<kFloats == 1 ? 8 : 16>(p.states, size, elements, sums);
+    }
+  }
+  // What this segment starts from in the extra column.
+  __device__ __forceinline__ float extra_before(int number) {
+    const SlotScan scan(p, static_cast<std::int64_t>(sequence) * p.heads + head, frame_length);
+    return scan.before(segment, p.states, 2 * p.dim * (p.value_dim + 1), 2 * p.dim * p.value_dim + number);
+  }
+  __device__ __forceinline__ float* own_extras() {
+    return slot_in(p.states, p.slots, segment) + 2 * p.dim * p.value_dim;
+  }
+  // Of the matrices, by the two warpgroups that sum. The extra column, which is short, goes number by number through
+  // the one that has few registers.
+  __device__ __forceinline__ void scan_matrices() {
+    scan_share<float4, 2, 256>(0, p.dim * p.value_dim / 2, static_cast<int>(threadIdx.x) - 128);
+  }
+  __device__ __forceinline__ void scan_extras() {
+    scan_share<float, 1, 128>(2 * p.dim * p.value_dim, 2 * p.dim, static_cast<int>(threadIdx.x));
+  }
+};
+
+template <class L>
+struct WideSumProducer : WideSum {
+  using WideSum::WideSum;
   const Io *feature_rows, *value_rows;
 
   __device__ __forceinline__ const TileSource& features() const { return L::kOfQueries ? w.q : w.k; }
@@ -72,6 +117,13 @@ struct WideSumProducer : WideWarpgroup {
   }
 
   __device__ __forceinline__ void run() {
+    sum();
+    if (!w.scan_sums) return;
+    cooperative_groups::this_grid().sync();
+    scan_extras();
+  }
+
+  __device__ __forceinline__ void sum() {
     if (!place_sum<L::kOfQueries>()) return;
     const auto chunks = span();
     const auto chunk = [&](int at) { return chunks.chunk<true>(at); };
@@ -111,8 +163,8 @@ struct WideSumProducer : WideWarpgroup {
 };
 
 template <class L>
-struct WideSummer : WideWarpgroup {
-  using WideWarpgroup::WideWarpgroup;
+struct WideSummer : WideSum {
+  using WideSum::WideSum;
   float first[2][9][4], second[2][8][4];  // the two blocks of values, of each part
 
   __device__ __forceinline__ void add(int stage, const A (&parts)[2][4]) {
@@ -124,6 +176,13 @@ struct WideSummer : WideWarpgroup {
 
   // Features from 64·block on.
   __device__ __forceinline__ void run(int block) {
+    sum(block);
+    if (!w.scan_sums) return;
+    cooperative_groups::this_grid().sync();
+    scan_matrices();
+  }
+
+  __device__ __forceinline__ void sum(int block) {
     if (!place_sum<L::kOfQueries>()) return;
     const auto [begin, end, last_segment] = span();
 #pragma unroll

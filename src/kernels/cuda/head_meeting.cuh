@@ -1,0 +1,45 @@
+// Where the blocks of a head wait for each other, all on the device at the same time: a number for each in memory,
+// which says how far it has come.
+#pragma once
+
+#include "kernels/cuda/warpgroup_place.cuh"
+
+namespace cosformer::kernels::cuda {
+
+struct HeadMeeting {
+  unsigned* numbers;
+  int own, blocks;
+
+  __device__ __forceinline__ explicit HeadMeeting(const WarpgroupPlace& place)
+      : numbers(place.w.meetings + place.first_segment()), own(place.segment), blocks(place.p.segments) {}
+
+  // Numbers are awaited only after all blocks have done this: before that they may be what others have left.
+  __device__ __forceinline__ void start() const {
+    if (threadIdx.x == 0) numbers[own] = 0;
+  }
+  // By one thread. What the block has written before a barrier ahead of this is seen by those that await the number.
+  __device__ __forceinline__ void tell(unsigned number) const {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(numbers + own), "r"(number) : "memory");
+  }
+  // By some threads, and a barrier for the others after it.
+  __device__ __forceinline__ void see(unsigned number, int thread, int threads) const {
+    for (int block = thread; block < blocks; block += threads) {
+      unsigned seen;
+      do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(numbers + block) : "memory");
+      } while (seen < number);
+    }
+  }
+
+  // The same by all threads of a block.
+  __device__ __forceinline__ void announce(unsigned number) const {
+    __syncthreads();
+    if (threadIdx.x == 0) tell(number);
+  }
+  __device__ __forceinline__ void await(unsigned number) const {
+    see(number, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+    __syncthreads();
+  }
+};
+
+}  // namespace cosformer::kernels::cuda

@@ -1,0 +1,80 @@
+// Long sequences of wide heads in one launch: the blocks of a head sum the keys of their segments (wide_sums.cuh), wait
+// for each other, scan the sums, and go on with the forward pass (whole_layout.cuh), whose first chunks have come
+// meanwhile. What a block has read last is still near its multiprocessor when it reads it again.
+#pragma once
+
+#include <utility>
+
+#include <cooperative_groups.h>
+
+#include "kernels/cuda/head_meeting.cuh"
+#include "kernels/cuda/whole_scores.cuh"
+#include "kernels/cuda/whole_values.cuh"
+#include "kernels/cuda/wide_sums.cuh"
+
+namespace cosformer::kernels::cuda {
+
+template <class L>
+__device__ __forceinline__ void set_up_whole(unsigned char* shared) {
+  set_up_stages<L>(shared);
+  for (int stage = 0; stage < L::kStages; ++stage) barriers::set_up(shared_address(shared) + L::fetched(stage), 3);
+}
+
+template <class L>
+__global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
+    whole_joint_kernel(const __grid_constant__ WarpgroupParams params) {
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using Sums = WideSumLayout<false, false>;
+  static_assert(L::kBarriers >= Sums::kSharedBytes);  // both sets of barriers exist at the same time
+  extern __shared__ __align__(1024) unsigned char shared[];
+  if (threadIdx.x == 0) {
+    set_up_stages<Sums>(shared);
+    set_up_whole<L>(shared);
+    wgmma::publish_shared();
+  }
+  // Found once: found anew in the branches it makes the compiler run out of registers.
+  WideSum place(params, shared);
+  place.place_sum<false>();
+  const HeadMeeting meeting(place);
+  const auto await = [&](unsigned number) {
+    meeting.see(number, static_cast<int>(threadIdx.x) % 128, 128);
+    place.meet();
+  };
+  meeting.start();
+  const auto grid = cooperative_groups::this_grid();
+  auto started = grid.barrier_arrive();
+  run_occupations<L::kScoreRegisters, L::kValueRegisters>(
+      [&] {
+        WideSumProducer<Sums>(params, shared).sum();
+        grid.barrier_wait(std::move(started));  // and nobody reads the sums' tiles any more
+        if (threadIdx.x == 0) {
+          meeting.tell(1);
+          retire_stages<Sums>(shared);
+        }
+        WholeScores<L>(params, shared).run([&](const auto& scores) {
+          asm volatile("bar.sync 4, 384;" ::: "memory");
+          return scores.floats(L::kSum);
+        });
+      },
+      [&](int block) {
+        WideSummer<Sums>(params, shared).sum(block);
+        grid.barrier_wait(std::move(started));
+        WholeValues<L>(params, shared).run(block, [&] {
+          await(1);
+          // The extra column is short: each block adds up its own, so that scores need not wait for the others' scans.
+          const int number = static_cast<int>(threadIdx.x) - 128;
+          const bool has_extra = number < 2 * params.sweep.dim;
+          const float extra = has_extra ? place.extra_before(number) : 0.0F;
+          if (has_extra) place.floats(L::kSum)[number] = extra;
+          asm volatile("bar.arrive 4, 384;" ::: "memory");
+          place.scan_matrices();
+          asm volatile("bar.sync 5, 256;" ::: "memory");
+          if (threadIdx.x == 128) meeting.tell(2);
+          await(2);
+          if (has_extra) place.own_extras()[number] = extra;  // for the backward pass; everybody has read the sum
+        });
+      });
+#endif
+}
+
+}  // namespace cosformer::kernels::cuda
