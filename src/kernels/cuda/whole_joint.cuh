@@ -1,6 +1,6 @@
 // Long sequences of wide heads in one launch: the blocks of a head sum the keys of their segments (wide_sums.cuh), wait
 // for each other, scan the sums, and go on with the forward pass (whole_layout.cuh), whose first chunks have come
-// meanwhile. What a block has read last is still near its multiprocessor when it reads it again.
+// meanwhile. The keys that a block has read last are those it begins with.
 #pragma once
 
 #include <utility>
