@@ -97,7 +97,7 @@ struct SlotScan {
     }
   }
 
-  // Number `element` of what `segment` starts from, by whom nothing is written.
+  // Number `element` of what `segment` starts from, found from the sums; nothing is written.
   __device__ __forceinline__ float before(int segment, const float* states, int size, int element) const {
     const float* slot = states + head_index * p.slots * size + element;
     constexpr int kBatch = 16;

@@ -52,7 +52,7 @@ constexpr int kNarrowDim = 64;
 constexpr int kWarpgroupDim = 128;
 // What a segment's sum takes in a joint launch, whatever the head dim.
 constexpr int kJointFloats = 2 * kNarrowDim * (kNarrowDim + 1);
-constexpr int kMostJointBlocks = 33;  // for a head; the scan of more would take long
+constexpr int kMostJointBlocks = 33;  // for a narrow head; the scan of more would take long
 
 // Whether they were compiled and the current device can run them.
 bool warpgroup_available();

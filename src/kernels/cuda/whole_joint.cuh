@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
   }
   // Found once: found anew in the branches it makes the compiler run out of registers.
   WideSum place(params, shared);
-  place.place_sum<false>();
+  place.locate<false, true>();
   const HeadMeeting meeting(place);
   const auto await = [&](unsigned number) {
     meeting.see(number, static_cast<int>(threadIdx.x) % 128, 128);
