@@ -55,9 +55,9 @@ struct JointCut {
   int first, tokens;
 };
 // One block sweeps the first while the others sum theirs, so that neither waits long. In chunks of a sweep: a chunk's
-// sum takes 0.45, and the first chunk of all 12 more, because the sweep's code comes from a memory that is busy.
+// sum takes 0.5, and the first chunk of all 6.5 more, because the sweep's code comes from a memory that is busy.
 inline JointCut joint_cut(std::int64_t length, int blocks) {
-  constexpr double kSum = 0.45, kFarCode = 12.0;
+  constexpr double kSum = 0.5, kFarCode = 6.5;
   const int chunks = static_cast<int>((length + kFrameBlock - 1) / kFrameBlock);
   const auto first_of = [&](int each) { return chunks - blocks * each; };
   const auto time_of = [&](int each) { return std::max(kSum * each, kFarCode + first_of(each)) + each; };

@@ -36,9 +36,10 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr bool kHasPrior = kInter && kQueries;
   static constexpr int kThreads = 128;
   static constexpr int kMinBlocks = kUpdate ? 2 : (kForward ? 4 : 3);
-  // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks.
+  // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks. Sums of keys
+  // could have a fifth, but the more they ask for ahead, the less evenly blocks end that wait for each other.
   static constexpr bool kSumsKeys = kMode == Mode::kSum && kRowsAreQueries;
-  static constexpr int kStages = kInter ? 2 : (kSumsKeys ? 5 : 3);
+  static constexpr int kStages = kInter ? 2 : (kSumsKeys ? 4 : 3);
   // Sums of keys make the next chunk ready while the products of one are under way: its stage is free one chunk later.
   static constexpr int kAhead = kStages - (kSumsKeys ? 2 : 1);
   static constexpr bool kLastFirst = kMode == Mode::kSum;
