@@ -2,12 +2,15 @@
 //
 // An engine names its operand type and the depth kDepth of one step. Fragments: A is 16 x kDepth, B is kDepth x 8,
 // accumulators 16 x 8 floats with the usual layout: lane = 4·g + t holds (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1).
-// Depth indices may be permuted inside a step as long as A and B agree, which the float32 engine uses.
+// Depth indices may be permuted inside a step as long as A and B agree, which TF32 uses: slot t stands for index 2t,
+// slot t + 4 for 2t + 1, so that two neighbours of a 16-bit fragment are the two slots of a lane.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 namespace cosformer::kernels::cuda {
 
@@ -27,9 +30,58 @@ __device__ __forceinline__ float high_of(std::uint32_t packed) {
   return __uint_as_float(packed & 0xffff0000U);
 }
 
-// bfloat16 operands, m16n8k16.
-struct Bf16Engine {
-  using Operand = __nv_bfloat16;
+// Two 16-bit numbers of one register.
+template <class Number>
+struct Pair;
+template <>
+struct Pair<__nv_bfloat16> {
+  using Vector = __nv_bfloat162;
+  static constexpr std::uint32_t kOnes = 0x3f803f80U;
+  static __device__ __forceinline__ std::uint32_t pack(float low, float high) { return pack_bf16(low, high); }
+  static __device__ __forceinline__ float2 unpack(std::uint32_t packed) {
+    return make_float2(low_of(packed), high_of(packed));
+  }
+};
+template <>
+struct Pair<__half> {
+  using Vector = __half2;
+  static constexpr std::uint32_t kOnes = 0x3c003c00U;
+  static __device__ __forceinline__ std::uint32_t pack(float low, float high) {
+    std::uint32_t packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+  }
+  static __device__ __forceinline__ float2 unpack(std::uint32_t packed) {
+    return __half22float2(reinterpret_cast<const __half2&>(packed));
+  }
+};
+
+// TF32, m16n8k8: float's range, and as many digits as float16 has.
+__device__ __forceinline__ std::uint32_t tf32_of(float x) {
+  std::uint32_t y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float round_to_tf32(float x) {
+  return __uint_as_float(tf32_of(x));
+}
+__device__ __forceinline__ void multiply_tf32(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// 16-bit operands, m16n8k16.
+//
+// float16 has a narrow range: sums, scores, inverse denominators and powers of a decay leave it where the data do not.
+// So those who publish a state or scores choose a power of two for them, and what has been weighted is multiplied in
+// TF32, made from the 16-bit fragments (WideA, WideB).
+template <class Number>
+struct PairEngine {
+  using Operand = Number;
+  using Pairs = Pair<Number>;
+  using Vector = typename Pairs::Vector;
+  static constexpr bool kNarrowRange = std::is_same_v<Number, __half>;
   using Tile = std::uint32_t;  // address in shared memory: 32-bit arithmetic
   static __device__ __forceinline__ Tile tile_at(const void* p) { return shared_address(p); }
   static constexpr int kDepth = 16;
@@ -43,11 +95,39 @@ struct Bf16Engine {
     std::uint32_t r[2];
   };
   using Weights = A;  // 16 rows of scores against one depth step of tokens
+  // The same in two steps of TF32.
+  struct WideA {
+    float r[2][4];
+  };
+  struct WideB {
+    float r[2][2];
+  };
+  using SumA = std::conditional_t<kNarrowRange, WideA, A>;  // rows that were weighted
+  using ColumnB = std::conditional_t<kNarrowRange, WideB, B>;
 
   static __device__ __forceinline__ void multiply(float (&c)[4], const A& a, const B& b) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+    if constexpr (kNarrowRange) {
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+    } else {
+      asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+    }
+  }
+  static __device__ __forceinline__ void multiply(float (&c)[4], const WideA& a, const WideB& b) {
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+      const std::uint32_t left[4] = {__float_as_uint(a.r[step][0]), __float_as_uint(a.r[step][1]),
+                                     __float_as_uint(a.r[step][2]), __float_as_uint(a.r[step][3])};
+      const std::uint32_t right[2] = {__float_as_uint(b.r[step][0]), __float_as_uint(b.r[step][1])};
+      multiply_tf32(c, left, right);
+    }
+  }
+  static __device__ __forceinline__ void multiply(float (&c)[4], const WideA& a, const B& b) {
+    const float2 first = Pairs::unpack(b.r[0]), second = Pairs::unpack(b.r[1]);
+    multiply(c, a, WideB{{{first.x, first.y}, {second.x, second.y}}});
   }
   static __device__ __forceinline__ void load4(std::uint32_t (&r)[4], Tile p) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -97,33 +177,42 @@ struct Bf16Engine {
                  : "memory");
     return b;
   }
-  // B whose column 0 is `first[k]` and, for a second part of the precision, column 1 is `second[k]`; others are zero.
-  static __device__ __forceinline__ B column_b(const float* first, int k, int lane) {
+  // B whose column 0 is `first[k]` and column 1 what rounding dropped of it; others are zero.
+  static __device__ __forceinline__ ColumnB column_b(const float* first, int k, int lane) {
     const int g = lane >> 2, t = lane & 3;
-    if (g > 1) return {{0U, 0U}};
-    std::uint32_t r[2];
+    ColumnB b = {};
+    if (g > 1) return b;
+#pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float x = first[k + 2 * t + 8 * i], y = first[k + 2 * t + 8 * i + 1];
-      r[i] = pack_bf16(x, y);
-      if (g == 1) r[i] = pack_bf16(x - low_of(r[i]), y - high_of(r[i]));
+      if constexpr (kNarrowRange) {
+        b.r[i][0] = head_or_rest(x, g == 1);
+        b.r[i][1] = head_or_rest(y, g == 1);
+      } else {
+        b.r[i] = head_or_rest(x, y, g == 1);
+      }
     }
-    return {{r[0], r[1]}};
+    return b;
   }
   static __device__ __forceinline__ B ones_b(int lane) {
-    const std::uint32_t one = lane < 4 ? 0x3f803f80U : 0U;
+    const std::uint32_t one = lane < 4 ? Pairs::kOnes : 0U;
     return {{one, one}};
   }
-  // A whose rows 0 and 1 are `first[k]` and `second[k]`, rows 2 and 3 what bfloat16 dropped of them.
-  static __device__ __forceinline__ A rows_a(const float* first, const float* second, int k, int lane) {
+  // A whose rows 0 and 1 are `first[k]` and `second[k]`, rows 2 and 3 what rounding dropped of them.
+  static __device__ __forceinline__ SumA rows_a(const float* first, const float* second, int k, int lane) {
     const int g = lane >> 2, t = lane & 3;
-    if (g > 3) return {{0U, 0U, 0U, 0U}};
+    SumA a = {};
+    if (g > 3) return a;
     const float* row = (g & 1) == 0 ? first : second;
-    A a = {{0U, 0U, 0U, 0U}};
+#pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float x = row[k + 2 * t + 8 * i], y = row[k + 2 * t + 8 * i + 1];
-      std::uint32_t r = pack_bf16(x, y);
-      if (g > 1) r = pack_bf16(x - low_of(r), y - high_of(r));
-      a.r[2 * i] = r;
+      if constexpr (kNarrowRange) {
+        a.r[i][0] = head_or_rest(x, g > 1);
+        a.r[i][2] = head_or_rest(y, g > 1);
+      } else {
+        a.r[2 * i] = head_or_rest(x, y, g > 1);
+      }
     }
     return a;
   }
@@ -131,63 +220,95 @@ struct Bf16Engine {
   template <class F>
   static __device__ __forceinline__ A mapped(const A& a, F f) {
     A m;
-    for (int i = 0; i < 4; ++i) m.r[i] = pack_bf16(f(low_of(a.r[i])), f(high_of(a.r[i])));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float2 x = Pairs::unpack(a.r[i]);
+      m.r[i] = Pairs::pack(f(x.x), f(x.y));
+    }
     return m;
   }
   // Weights of tokens as the matrix unit's number.
-  using Weight = __nv_bfloat16;
+  using Weight = std::conditional_t<kNarrowRange, float, Number>;
   // Scales column k of A by weight[k].
-  static __device__ __forceinline__ A scaled(const A& a, const Weight* weight, int k, int lane) {
+  static __device__ __forceinline__ SumA scaled(const A& a, const Weight* weight, int k, int lane) {
     const int t = lane & 3;
-    A s;
+    SumA s;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const __nv_bfloat162 w = *reinterpret_cast<const __nv_bfloat162*>(weight + k + 2 * t + 8 * i);
+      if constexpr (kNarrowRange) {
+        const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * t + 8 * i);
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const __nv_bfloat162 x = __hmul2(reinterpret_cast<const __nv_bfloat162&>(a.r[2 * i + j]), w);
-        s.r[2 * i + j] = reinterpret_cast<const std::uint32_t&>(x);
+        for (int j = 0; j < 2; ++j) {
+          const float2 x = Pairs::unpack(a.r[2 * i + j]);
+          s.r[i][j] = round_to_tf32(x.x * w.x);
+          s.r[i][j + 2] = round_to_tf32(x.y * w.y);
+        }
+      } else {
+        const Vector w = *reinterpret_cast<const Vector*>(weight + k + 2 * t + 8 * i);
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const Vector x = __hmul2(reinterpret_cast<const Vector&>(a.r[2 * i + j]), w);
+          s.r[2 * i + j] = reinterpret_cast<const std::uint32_t&>(x);
+        }
       }
     }
     return s;
   }
   // Part `part` of the same product, split into parts that add up to a float.
   static constexpr int kParts = 3;
-  static __device__ __forceinline__ A scaled_part(const A& a, const float* weight, int k, int lane, int part) {
-    const int t = lane & 3;
-    A s;
+  static __device__ __forceinline__ SumA scaled_part(const A& a, const float* weight, int k, int lane, int part) {
+    SumA s;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * t + 8 * (i / 2));
-      float x = low_of(a.r[i]) * w.x, y = high_of(a.r[i]) * w.y;
-      std::uint32_t packed = pack_bf16(x, y);
+      const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * (lane & 3) + 8 * (i / 2));
+      float2 x = Pairs::unpack(a.r[i]);
+      x = make_float2(x.x * w.x, x.y * w.y);
       for (int n = 0; n < part; ++n) {
-        x -= low_of(packed);
-        y -= high_of(packed);
-        packed = pack_bf16(x, y);
+        if constexpr (kNarrowRange) {
+          x = make_float2(x.x - round_to_tf32(x.x), x.y - round_to_tf32(x.y));
+        } else {
+          const float2 head = Pairs::unpack(Pairs::pack(x.x, x.y));
+          x = make_float2(x.x - head.x, x.y - head.y);
+        }
       }
-      s.r[i] = packed;
+      if constexpr (kNarrowRange) {
+        s.r[i / 2][i % 2] = round_to_tf32(x.x);
+        s.r[i / 2][i % 2 + 2] = round_to_tf32(x.y);
+      } else {
+        s.r[i] = Pairs::pack(x.x, x.y);
+      }
     }
     return s;
   }
   // Scores of 16 rows against 16 tokens, two accumulator tiles, as one step of A.
   static __device__ __forceinline__ void pack_weights(Weights* w, const float (&c0)[4], const float (&c1)[4]) {
-    w[0] = {{pack_bf16(c0[0], c0[1]), pack_bf16(c0[2], c0[3]), pack_bf16(c1[0], c1[1]), pack_bf16(c1[2], c1[3])}};
+    w[0] = {
+        {Pairs::pack(c0[0], c0[1]), Pairs::pack(c0[2], c0[3]), Pairs::pack(c1[0], c1[1]), Pairs::pack(c1[2], c1[3])}};
   }
   static __device__ __forceinline__ A weights_a(const Weights& w) {
     return w;
   }
   static __device__ __forceinline__ void store_pair(Tile tile, int offset, float x, float y) {
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile + 2 * offset), "r"(pack_bf16(x, y)) : "memory");
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile + 2 * offset), "r"(Pairs::pack(x, y)) : "memory");
+  }
+
+ private:
+  // What a number is rounded to, or what that drops of it.
+  static __device__ __forceinline__ float head_or_rest(float x, bool rest) {
+    const float head = round_to_tf32(x);
+    return rest ? round_to_tf32(x - head) : head;
+  }
+  static __device__ __forceinline__ std::uint32_t head_or_rest(float x, float y, bool rest) {
+    const std::uint32_t head = Pairs::pack(x, y);
+    const float2 kept = Pairs::unpack(head);
+    return rest ? Pairs::pack(x - kept.x, y - kept.y) : head;
   }
 };
 
-// Float operands, m16n8k8 in TF32: one term for half-precision data, which TF32 holds exactly; six for float data, each
-// number split into three parts, which keeps whole float products. Depth slot t stands for index 2t, slot t + 4 for 2t
-// + 1.
-template <int kTerms>
-struct Tf32Engine {
+// Float operands in TF32: each number split into three parts, six products of them, which keeps whole float products.
+struct FloatEngine {
   using Operand = float;
+  static constexpr bool kNarrowRange = false;
   using Tile = const float*;
   static __device__ __forceinline__ Tile tile_at(const void* p) { return static_cast<const float*>(p); }
   static constexpr int kDepth = 8;
@@ -199,61 +320,46 @@ struct Tf32Engine {
   struct alignas(8) B {
     float r[2];
   };
+  using SumA = A;
   struct Weights {
     float r[4];
   };
 
-  static __device__ __forceinline__ std::uint32_t high(float x) {
-    std::uint32_t y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-    return y;
-  }
-  static __device__ __forceinline__ void step(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
   struct Parts {
     std::uint32_t head, middle, tail;
   };
   static __device__ __forceinline__ Parts split(float x) {
-    const std::uint32_t head = high(x);
+    const std::uint32_t head = tf32_of(x);
     const float rest = x - __uint_as_float(head);
-    const std::uint32_t middle = high(rest);
+    const std::uint32_t middle = tf32_of(rest);
     return {head, middle, __float_as_uint(rest - __uint_as_float(middle))};
   }
   static __device__ __forceinline__ void multiply(float (&c)[4], const A& a, const B& b) {
-    if constexpr (kTerms == 1) {
-      const std::uint32_t ah[4] = {high(a.r[0]), high(a.r[1]), high(a.r[2]), high(a.r[3])};
-      const std::uint32_t bh[2] = {high(b.r[0]), high(b.r[1])};
-      step(c, ah, bh);
-    } else {
-      // The unit cuts off what does not fit its accumulator, so every step starts from zero and is added with rounding.
-      std::uint32_t ah[4], am[4], al[4], bh[2], bm[2], bl[2];
+    // The unit cuts off what does not fit its accumulator, so every step starts from zero and is added with rounding.
+    std::uint32_t ah[4], am[4], al[4], bh[2], bm[2], bl[2];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const Parts part = split(a.r[i]);
-        ah[i] = part.head;
-        am[i] = part.middle;
-        al[i] = part.tail;
-      }
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const Parts part = split(b.r[i]);
-        bh[i] = part.head;
-        bm[i] = part.middle;
-        bl[i] = part.tail;
-      }
-      float low[4] = {}, d[4] = {};
-      step(low, al, bh);
-      step(low, ah, bl);
-      step(low, am, bm);
-      step(low, am, bh);
-      step(low, ah, bm);
-      step(d, ah, bh);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) c[i] += d[i] + low[i];
+    for (int i = 0; i < 4; ++i) {
+      const Parts part = split(a.r[i]);
+      ah[i] = part.head;
+      am[i] = part.middle;
+      al[i] = part.tail;
     }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const Parts part = split(b.r[i]);
+      bh[i] = part.head;
+      bm[i] = part.middle;
+      bl[i] = part.tail;
+    }
+    float low[4] = {}, d[4] = {};
+    multiply_tf32(low, al, bh);
+    multiply_tf32(low, ah, bl);
+    multiply_tf32(low, am, bm);
+    multiply_tf32(low, am, bh);
+    multiply_tf32(low, ah, bm);
+    multiply_tf32(d, ah, bh);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) c[i] += d[i] + low[i];
   }
   static __device__ __forceinline__ A load_a(Tile tile, int pitch, int m, int k, int lane) {
     const float* p = tile + (m + (lane >> 2)) * pitch + k + 2 * (lane & 3);
@@ -285,7 +391,7 @@ struct Tf32Engine {
     B b;
     for (int i = 0; i < 2; ++i) {
       const float x = first[k + 2 * t + i];
-      const float head = __uint_as_float(high(x));
+      const float head = __uint_as_float(tf32_of(x));
       b.r[i] = g == 0 ? head : x - head;
     }
     return b;
@@ -301,7 +407,7 @@ struct Tf32Engine {
     A a = {{0.0F, 0.0F, 0.0F, 0.0F}};
     for (int i = 0; i < 2; ++i) {
       const float x = row[k + 2 * t + i];
-      const float head = __uint_as_float(high(x));
+      const float head = __uint_as_float(tf32_of(x));
       a.r[2 * i] = g < 2 ? head : x - head;
     }
     return a;
@@ -315,14 +421,9 @@ struct Tf32Engine {
     const float2 w = *reinterpret_cast<const float2*>(weight + k + 2 * (lane & 3));
     return {{a.r[0] * w.x, a.r[1] * w.x, a.r[2] * w.y, a.r[3] * w.y}};
   }
-  static constexpr int kParts = kTerms == 1 ? 3 : 1;
-  static __device__ __forceinline__ A scaled_part(const A& a, const float* weight, int k, int lane, int part) {
-    A s = scaled(a, weight, k, lane);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      for (int n = 0; n < part; ++n) s.r[i] -= __uint_as_float(high(s.r[i]));
-    }
-    return s;
+  static constexpr int kParts = 1;
+  static __device__ __forceinline__ A scaled_part(const A& a, const float* weight, int k, int lane, int /*part*/) {
+    return scaled(a, weight, k, lane);
   }
   static __device__ __forceinline__ void pack_weights(Weights* w, const float (&c0)[4], const float (&c1)[4]) {
     w[0] = {{c0[0], c0[1], c0[2], c0[3]}};

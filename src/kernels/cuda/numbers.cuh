@@ -42,6 +42,9 @@ __device__ __forceinline__ float2 load_pair(const float* p) {
 __device__ __forceinline__ float2 load_pair(const __nv_bfloat16* p) {
   return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(p));
 }
+__device__ __forceinline__ float2 load_pair(const __half* p) {
+  return __half22float2(*reinterpret_cast<const __half2*>(p));
+}
 __device__ __forceinline__ void store_io_pair(float* p, float2 x) {
   *reinterpret_cast<float2*>(p) = x;
 }
@@ -75,6 +78,20 @@ __device__ __forceinline__ float map_derivative(FeatureMap map, float x) {
     case FeatureMap::kIdentity: return 1.0F;
   }
   return 1.0F;
+}
+
+// A power of two in which numbers up to `largest` stay below 2^15, where float16 has room for some that are 2^29 times
+// smaller before it drops digits. None below 2^-40, so that what is added to them finds room in a float.
+struct HalfUnit {
+  float value, inverse;
+};
+__device__ __forceinline__ float inverse_of_unit(float unit) {
+  return __uint_as_float((254U << 23) - __float_as_uint(unit));
+}
+__device__ __forceinline__ HalfUnit half_unit_of(float largest) {
+  const int exponent = static_cast<int>(__float_as_uint(largest) >> 23) - 14;
+  const float unit = __uint_as_float(static_cast<std::uint32_t>(max(exponent, 127 - 40)) << 23);
+  return {unit, inverse_of_unit(unit)};
 }
 
 struct Turn {

@@ -35,6 +35,7 @@ struct Sweep {
   double theta, first_position;
   float log_decay;
   float state[2][C::kStateTiles][C::kStateColumns][4];
+  float state_unit = 1.0F;  // what 1 in the published state stands for
   // Float data: what rounding took from the state so far, given back with the next chunk.
   static constexpr bool kCompensated = sizeof(Io) == 4;
   float lost[2][C::kStateTiles][kCompensated ? C::kStateColumns : 1][4];
@@ -163,7 +164,8 @@ struct Sweep {
       array(C::kRowCosine)[r] = turn.cosine * power;
       array(C::kRowTangent)[r] = turn.sine * power;
     } else {  // (x S_sin tan θ + x S_cos) cos θ needs one set of accumulators
-      const float safe = fabsf(turn.cosine) < 1e-18F ? 1e-18F : turn.cosine;
+      constexpr float kSmallest = Engine::kNarrowRange ? 1e-9F : 1e-18F;  // units leave less room for a large tangent
+      const float safe = fabsf(turn.cosine) < kSmallest ? kSmallest : turn.cosine;
       array(C::kRowCosine)[r] = safe * power;
       array(C::kRowTangent)[r] = __fdividef(turn.sine, safe);
     }
@@ -171,15 +173,16 @@ struct Sweep {
       const float weight = lasting(C::kSumPower)[r];
       array(C::kSumCosine)[r] = turn.cosine * weight;
       array(C::kSumSine)[r] = turn.sine * weight;
-      if constexpr (!C::kWide) {  // as the matrix unit takes them
+      if constexpr (!kFloatWeights) {  // as the matrix unit takes them
         weight_array(0)[r] = from_float<Operand>(turn.cosine * weight);
         weight_array(1)[r] = from_float<Operand>(turn.sine * weight);
       }
     }
   }
   // The two weights of the sum in the engine's own type.
+  static constexpr bool kFloatWeights = std::is_same_v<typename Engine::Weight, float>;
   __device__ __forceinline__ typename Engine::Weight* weight_array(int part) const {
-    if constexpr (C::kWide) {
+    if constexpr (kFloatWeights) {
       return array(part == 0 ? C::kSumCosine : C::kSumSine);
     } else {
       return reinterpret_cast<Operand*>(array(C::kWeights)) + part * kChunk;
@@ -282,9 +285,31 @@ struct Sweep {
     }
   }
 
+  // Numbers of a narrow range: notes how large the state is. A barrier lies between this and publish_state.
+  __device__ __forceinline__ void measure_state() {
+    if constexpr (Engine::kNarrowRange) {
+      float largest = 0.0F;
+      for_each_state([&](int, int, int, float& x) { largest = fmaxf(largest, fabsf(x)); });
+#pragma unroll
+      for (int offset = 16; offset > 0; offset /= 2) {
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffU, largest, offset));
+      }
+      if (lane == 0) arrays[C::kLargest + warp] = largest;
+    }
+  }
+
   // Puts the state where the matrix unit can read it as an operand.
   __device__ __forceinline__ void publish_state() {
     const Tile target = Engine::tile_at(state_tile);
+    float scale = 1.0F;
+    if constexpr (Engine::kNarrowRange) {
+      float largest = 0.0F;
+#pragma unroll
+      for (int i = 0; i < C::kWarps; ++i) largest = fmaxf(largest, arrays[C::kLargest + i]);
+      const HalfUnit unit = half_unit_of(largest);
+      state_unit = unit.value;
+      scale = unit.inverse;
+    }
 #pragma unroll
     for (int part = 0; part < 2; ++part)
 #pragma unroll
@@ -294,8 +319,8 @@ struct Sweep {
           if (n == C::kSplitTiles && state_split() != 0) continue;
           const int to = part * C::kStatePart + (state_row(m) + g) * C::kStatePitch + state_column(n) + 2 * t;
           const float(&x)[4] = state[part][m][n];
-          Engine::store_pair(target, to, x[0], x[1]);
-          Engine::store_pair(target, to + 8 * C::kStatePitch, x[2], x[3]);
+          Engine::store_pair(target, to, scale * x[0], scale * x[1]);
+          Engine::store_pair(target, to + 8 * C::kStatePitch, scale * x[2], scale * x[3]);
         }
   }
 
@@ -304,13 +329,16 @@ struct Sweep {
   __device__ __forceinline__ void finish(int stage, int position);
   __device__ __forceinline__ void compute(int stage, int position, double& decay_sum);
   __device__ __forceinline__ void score(int stage, const A (&x_kept)[C::kKeptSteps],
-                                        typename Engine::Weights (&weights)[kChunk / C::kDepth], double& decay_sum);
+                                        typename Engine::Weights (&weights)[kChunk / C::kDepth],
+                                        HalfUnit (&row_unit)[2], double& decay_sum);
   __device__ __forceinline__ void apply_state(int stage, int position, const A (&x_kept)[C::kKeptSteps],
-                                              float (&out)[C::kOutTiles + 1][4], double& decay_sum);
+                                              const HalfUnit (&row_unit)[2], float (&out)[C::kOutTiles + 1][4],
+                                              double& decay_sum);
   template <bool kSums, bool kScores>
   __device__ __forceinline__ void add_chunk(int stage, const typename Engine::Weights (&weights)[kChunk / C::kDepth],
                                             float (&out)[C::kOutTiles + 1][4]);
   __device__ __forceinline__ void precise_update(int stage);
+  __device__ __forceinline__ auto extra_column(int stage, int k) const;
   __device__ __forceinline__ void extra_feature_sum(int stage, float (&sum)[2][2]);
   __device__ __forceinline__ void write_rows(int stage, int position, float (&out)[C::kOutTiles + 1][4]);
 };

@@ -142,7 +142,11 @@ __device__ __forceinline__ void Sweep<Config>::run() {
 
   load_state();
   if (position < end) {
-    if constexpr (C::kInter) publish_state();
+    if constexpr (C::kInter) {
+      measure_state();
+      if constexpr (Engine::kNarrowRange) __syncthreads();
+      publish_state();
+    }
     fetch(0, position);
     if constexpr (C::kIntra) build_distances();
   }
@@ -170,6 +174,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
       if (sums_extra) extra_feature_sum(stage, extra);
     }
     const float decay = arrays[C::kChunkDecay + set];
+    if constexpr (C::kIntra) measure_state();
     if constexpr (!C::kOneBarrier) __syncthreads();
     if constexpr (C::kIntra) publish_state();
     if constexpr (C::kExtraFeature && C::kUpdate) {

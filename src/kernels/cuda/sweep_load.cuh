@@ -28,15 +28,20 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
     }
     if constexpr (kRole != Role::kForward) {
       if (p.normalised) {
-        // Fetched by the first lane of the row's pieces, in the layout of the tile that is scaled with it.
-        constexpr int kWidth = kRole == Role::kValueGradient ? C::kValues : C::kFeatures;
         float* raw = lasting(C::kRawDenominator + stage);
-        for_each_piece<C, kWidth>([&](int row, int column) {
-          if (column != 0) return;
+        const auto fetch_denominator = [&](int row) {
           const int token = queries().token_at(position + row);
           const bool valid = queries().has(token);
           copy_async_4(raw + row, p.denominator + (valid ? denominator_at(token) : 0), valid);
-        });
+        };
+        if constexpr (C::kScaledColumns) {
+          if (threadIdx.x < kChunk) fetch_denominator(threadIdx.x);
+        } else {  // by the first lane of the row's pieces, in the layout of the tile that is scaled with it
+          constexpr int kWidth = kRole == Role::kValueGradient ? C::kValues : C::kFeatures;
+          for_each_piece<C, kWidth>([&](int row, int column) {
+            if (column == 0) fetch_denominator(row);
+          });
+        }
         if (kRole != Role::kQueryGradient && threadIdx.x < kChunk) {
           const int token = columns.token_at(position + threadIdx.x);
           const bool valid = columns.has(token);
@@ -136,12 +141,15 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
     } else if constexpr (kRole == Role::kQueryGradient) {
       finish_y.template operator()<Prepare::kMask>(masked, present_key, one);
       finish_z.template operator()<Prepare::kMap>(masked, present_key, one);
-    } else if constexpr (kRole == Role::kKeyGradient) {
-      finish_y.template operator()<Prepare::kScale>(false, everyone, divisor);
-      finish_z.template operator()<Prepare::kMap>(false, present_query, one);
     } else {
-      finish_y.template operator()<Prepare::kMap>(false, present_query, one);
-      finish_z.template operator()<Prepare::kScale>(false, everyone, divisor);
+      constexpr Prepare kDivide = C::kScaledColumns ? Prepare::kPlain : Prepare::kScale;
+      if constexpr (kRole == Role::kKeyGradient) {
+        finish_y.template operator()<kDivide>(false, everyone, divisor);
+        finish_z.template operator()<Prepare::kMap>(false, present_query, one);
+      } else {
+        finish_y.template operator()<Prepare::kMap>(false, present_query, one);
+        finish_z.template operator()<kDivide>(false, everyone, divisor);
+      }
     }
     if constexpr (kRole == Role::kKeyGradient || kRole == Role::kValueGradient) {
       const int r = threadIdx.x;
@@ -153,6 +161,14 @@ __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
         }
         array(C::kErrorCosine)[r] = error[r] * array(C::kSumCosine)[r];
         array(C::kErrorSine)[r] = error[r] * array(C::kSumSine)[r];
+        if constexpr (C::kScaledColumns) {
+          const float divided_by = divisor(r, columns.token_at(position + r));
+          const float inverse = __fdividef(1.0F, divided_by);
+          array(C::kRowInverse)[r] = inverse;
+          array(C::kSumCosine)[r] *= inverse;
+          array(C::kSumSine)[r] *= inverse;
+          if constexpr (C::kExtraColumn) error[r] *= divided_by;  // its column is multiplied by the same weights
+        }
       }
     }
   }

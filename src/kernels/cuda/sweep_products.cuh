@@ -14,7 +14,7 @@ __device__ __forceinline__ void Sweep<Config>::extra_feature_sum(int stage, floa
   const Tile z = Engine::tile_at(tile(stage, C::kZ));
 #pragma unroll
   for (int k = 0; k < kChunk; k += C::kDepth) {
-    const A a = Engine::rows_a(cosine, sine, k, lane);
+    const auto a = Engine::rows_a(cosine, sine, k, lane);
     B b0, b1;
     Engine::load_b_transposed(b0, b1, z, C::kValuePitch, warp * 16, k, lane);
     Engine::multiply(c[0], a, b0);
@@ -24,6 +24,16 @@ __device__ __forceinline__ void Sweep<Config>::extra_feature_sum(int stage, floa
   for (int n = 0; n < 2; ++n)
 #pragma unroll
     for (int i = 0; i < 2; ++i) sum[n][i] = c[n][i] + __shfl_down_sync(0xffffffffU, c[n][i], 8);
+}
+
+// The column beyond the values: ones, or the rows' errors.
+template <class Config>
+__device__ __forceinline__ auto Sweep<Config>::extra_column(int stage, int k) const {
+  if constexpr (kRole == Role::kForward) {
+    return Engine::ones_b(lane);
+  } else {
+    return Engine::column_b(lasting(C::kRawError + stage), k, lane);
+  }
 }
 
 // The chunk's own sum with nothing dropped of the weighted features, added at once: for float data and for a state that
@@ -41,10 +51,10 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
 #pragma unroll 1
       for (int step = 0; step < kChunk / C::kDepth * Engine::kParts; ++step) {
         const int k = step / Engine::kParts * C::kDepth;
-        const A a = Engine::scaled_part(Engine::load_a_transposed(y, C::kFeaturePitch, state_row(m), k, lane), weight,
-                                        k, lane, step % Engine::kParts);
+        const auto a = Engine::scaled_part(Engine::load_a_transposed(y, C::kFeaturePitch, state_row(m), k, lane),
+                                           weight, k, lane, step % Engine::kParts);
         // The unit cuts off what its accumulator cannot hold: every step starts from zero and is added with rounding.
-        const auto add = [&](int n, const B& b) {
+        const auto add = [&](int n, const auto& b) {
           float product[4] = {};
           Engine::multiply(product, a, b);
 #pragma unroll
@@ -54,10 +64,7 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
         for (int n = 0; n < C::kSplitTiles; ++n) {
           add(n, Engine::load_b1_transposed(z, C::kValuePitch, state_column(n), k, lane));
         }
-        if constexpr (C::kExtraColumn) {
-          add(C::kSplitTiles, kRole == Role::kForward ? Engine::ones_b(lane)
-                                                      : Engine::column_b(lasting(C::kRawError + stage), k, lane));
-        }
+        if constexpr (C::kExtraColumn) add(C::kSplitTiles, extra_column(stage, k));
       }
 #pragma unroll
       for (int n = 0; n < C::kStateColumns; ++n)
@@ -82,7 +89,7 @@ __device__ __forceinline__ void Sweep<Config>::precise_update(int stage) {
 template <class Config>
 __device__ __forceinline__ void Sweep<Config>::score(int stage, const A (&x_kept)[C::kKeptSteps],
                                                      typename Engine::Weights (&weights)[kChunk / C::kDepth],
-                                                     double& decay_sum) {
+                                                     HalfUnit (&row_unit)[2], double& decay_sum) {
   constexpr int kSteps = C::kFeatures / C::kDepth;
   constexpr int kUnroll = C::kWide ? 1 : kSteps;  // wide products are long already
   const Tile x = Engine::tile_at(tile(stage, C::kX));
@@ -111,6 +118,11 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage, const A (&x_kept
   for (int n = 0; n < kChunk / 8; ++n) {
     float2 error = {0.0F, 0.0F};
     if constexpr (kRole == Role::kKeyGradient) error = load_pair(column_error + n * 8);
+    if constexpr (C::kScaledColumns) {
+      const float2 inverse = load_pair(array(C::kRowInverse) + n * 8 + 2 * t);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) s[n][i] *= i % 2 == 0 ? inverse.x : inverse.y;
+    }
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       if constexpr (kRole == Role::kQueryGradient) error = {row_error[i], row_error[i]};
@@ -155,13 +167,32 @@ __device__ __forceinline__ void Sweep<Config>::score(int stage, const A (&x_kept
       decay_sum += static_cast<double>(sum[0] * inverse[0]) + sum[1] * inverse[8];
     }
   }
+  if constexpr (Engine::kNarrowRange) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float largest = 0.0F;
+#pragma unroll
+      for (int n = 0; n < kChunk / 8; ++n) {
+        largest = fmaxf(largest, fmaxf(fabsf(s[n][2 * i]), fabsf(s[n][2 * i + 1])));
+      }
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffU, largest, 1));
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffU, largest, 2));
+      row_unit[i] = half_unit_of(largest);
+#pragma unroll
+      for (int n = 0; n < kChunk / 8; ++n) {
+        s[n][2 * i] *= row_unit[i].inverse;
+        s[n][2 * i + 1] *= row_unit[i].inverse;
+      }
+    }
+  }
 #pragma unroll
   for (int j = 0; j < kChunk / 16; ++j) Engine::pack_weights(weights + j * (16 / C::kDepth), s[2 * j], s[2 * j + 1]);
 }
 
-// Rows against the state that entered the chunk: γ^(a+1) (cos θi · x S_cos + sin θi · x S_sin).
+// Rows against the state that entered the chunk: γ^(a+1) (cos θi · x S_cos + sin θi · x S_sin), in the rows' units.
 template <class Config>
 __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int position, const A (&x_kept)[C::kKeptSteps],
+                                                           const HalfUnit (&row_unit)[2],
                                                            float (&out)[C::kOutTiles + 1][4], double& decay_sum) {
   constexpr int kSteps = C::kFeatures / C::kDepth;
   constexpr int kUnroll = C::kWide ? 1 : (kSteps < 8 ? kSteps : 8);
@@ -196,8 +227,13 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
     }
     if constexpr (C::kExtraFeature) {
       const float* extra = arrays + C::kExtraState + part * C::kValues + first_column + 2 * t;
-      const float e0 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g] : 1.0F;
-      const float e1 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g + 8] : 1.0F;
+      float e0 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g] : 1.0F;
+      float e1 = kRole == Role::kQueryGradient ? array(C::kRowError)[first_row + g + 8] : 1.0F;
+      if constexpr (Engine::kNarrowRange) {
+        const float inverse = inverse_of_unit(state_unit);
+        e0 *= inverse;
+        e1 *= inverse;
+      }
 #pragma unroll
       for (int n = 0; n < C::kOutTiles; ++n) {
         const float2 value = load_pair(extra + n * 8);
@@ -207,8 +243,14 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
         out[n][3] += e1 * value.y;
       }
     }
-    const float scale0 = part == 1 ? row_tangent[0] : row_cosine[0];
-    const float scale1 = part == 1 ? row_tangent[8] : row_cosine[8];
+    float scale0 = part == 1 ? row_tangent[0] : row_cosine[0];
+    float scale1 = part == 1 ? row_tangent[8] : row_cosine[8];
+    if constexpr (Engine::kNarrowRange) {
+      if (part == 0) {
+        scale0 *= state_unit * row_unit[0].inverse;
+        scale1 *= state_unit * row_unit[1].inverse;
+      }
+    }
 #pragma unroll
     for (int n = 0; n < C::kOutTiles + 1; ++n) {
       out[n][0] *= scale0;
@@ -251,7 +293,8 @@ __device__ __forceinline__ void Sweep<Config>::apply_state(int stage, int positi
         const int row = first_row + g + i * 8;
         const int token = rows.token_at(position + row);
         const bool counts = kRole == Role::kKeyGradient ? key_present(token) : rows.has(token);
-        const float scale = kRole == Role::kQueryGradient ? array(C::kRowInverse)[row] : 1.0F;
+        float scale = kRole == Role::kQueryGradient ? array(C::kRowInverse)[row] : 1.0F;
+        if constexpr (Engine::kNarrowRange) scale *= row_unit[i].value;
         if (counts) decay_sum += static_cast<double>(dot[i] * scale) * (p.reversed ? -token : token);
       }
     }
@@ -270,7 +313,8 @@ __device__ __forceinline__ void Sweep<Config>::add_chunk(int stage,
   const int first_column = column_warp * C::kOutColumns;
 #pragma unroll
   for (int k = 0; k < kChunk / C::kDepth; ++k) {
-    A cosine[C::kStateTiles], sine[C::kStateTiles], a;
+    typename Engine::SumA cosine[C::kStateTiles], sine[C::kStateTiles];
+    A a;
     if constexpr (kScores) a = Engine::weights_a(weights[k]);
     if constexpr (kSums) {
 #pragma unroll
@@ -296,8 +340,7 @@ __device__ __forceinline__ void Sweep<Config>::add_chunk(int stage,
         }
       }
       if constexpr (C::kExtraColumn) {
-        const B b = kRole == Role::kForward ? Engine::ones_b(lane)
-                                            : Engine::column_b(lasting(C::kRawError + stage), k * C::kDepth, lane);
+        const auto b = extra_column(stage, k * C::kDepth);
 #pragma unroll
         for (int m = 0; m < C::kStateTiles; ++m) {
           Engine::multiply(state[0][m][C::kSplitTiles], cosine[m], b);
@@ -329,8 +372,9 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
       x[k] = Engine::load_a(Engine::tile_at(tile(stage, C::kX)), C::kFeaturePitch, row_warp * 16, k * C::kDepth, lane);
     }
   }
-  if constexpr (C::kIntra) score(stage, x, weights, decay_sum);
-  if constexpr (C::kInter) apply_state(stage, position, x, out, decay_sum);
+  HalfUnit row_unit[2] = {{1.0F, 1.0F}, {1.0F, 1.0F}};
+  if constexpr (C::kIntra) score(stage, x, weights, row_unit, decay_sum);
+  if constexpr (C::kInter) apply_state(stage, position, x, row_unit, out, decay_sum);
   if constexpr (C::kUpdate) {
     if (p.log_decay != nullptr) {
       const float decay = arrays[C::kChunkDecay + set];
@@ -353,6 +397,12 @@ __device__ __forceinline__ void Sweep<Config>::compute(int stage, int position, 
     } else if constexpr (!kFloat) {
       add_chunk<true, C::kIntra>(stage, weights, out);
     }
+  }
+  if constexpr (Engine::kNarrowRange && C::kIntra) {
+#pragma unroll
+    for (int n = 0; n < C::kOutTiles + 1; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out[n][i] *= row_unit[i / 2].value;
   }
   if constexpr (C::kInter) write_rows(stage, position, out);
 }

@@ -100,8 +100,9 @@ template <class Operand, int kCount>
 __device__ __forceinline__ void store_piece(Operand* p, const float (&x)[kCount]) {
   if constexpr (sizeof(Operand) == 2) {
     static_assert(kCount == 8);
+    using Pairs = Pair<Operand>;
     *reinterpret_cast<uint4*>(p) =
-        make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
+        make_uint4(Pairs::pack(x[0], x[1]), Pairs::pack(x[2], x[3]), Pairs::pack(x[4], x[5]), Pairs::pack(x[6], x[7]));
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; i += 4) {
@@ -174,9 +175,10 @@ __device__ __forceinline__ void finish_tile(typename Config::Operand* tile, int 
       for_each_piece<Config, kWidth>([&](int row, int column) {
         uint4* p = reinterpret_cast<uint4*>(tile + row * pitch + column);
         uint4 raw = *p;
-        __nv_bfloat162* pairs = reinterpret_cast<__nv_bfloat162*>(&raw);
+        using Vector = typename Pair<Io>::Vector;
+        Vector* pairs = reinterpret_cast<Vector*>(&raw);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) pairs[i] = __hmax2(pairs[i], __nv_bfloat162(0.0F, 0.0F));
+        for (int i = 0; i < 4; ++i) pairs[i] = __hmax2(pairs[i], Vector(from_float<Io>(0.0F), from_float<Io>(0.0F)));
         *p = raw;
       });
       return;

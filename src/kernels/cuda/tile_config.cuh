@@ -14,15 +14,15 @@ template <class Io>
 struct EngineOf;
 template <>
 struct EngineOf<__nv_bfloat16> {
-  using type = Bf16Engine;
+  using type = PairEngine<__nv_bfloat16>;
 };
 template <>
 struct EngineOf<__half> {
-  using type = Tf32Engine<1>;
+  using type = PairEngine<__half>;
 };
 template <>
 struct EngineOf<float> {
-  using type = Tf32Engine<6>;
+  using type = FloatEngine;
 };
 
 constexpr int values_of(int features) {
@@ -68,6 +68,9 @@ struct TileConfig {
   static constexpr bool kExtraFeature = kRole == Role::kQueryGradient || kRole == Role::kKeyGradient;
   static constexpr bool kValueTransposed = kExtraFeature;  // features are the value dim's, values the key dim's
   static constexpr bool kOwn = kExtraFeature && kInter;
+  // Numbers of a narrow range are not divided by the rows' sums in their tile: scores and the state's weights are, in
+  // float.
+  static constexpr bool kScaledColumns = Engine::kNarrowRange && !kRowsAreQueries;
   // Read where it is needed, not ahead, when tiles are wide: an A100 block has 163 KB.
   static constexpr bool kPrior = kRole == Role::kQueryGradient && kAsync && kInter && kFeatures <= 64;
 
@@ -129,7 +132,8 @@ struct TileConfig {
   static constexpr int kExtraState = kDistance + 2 * kDistanceSize;
   static constexpr int kChunkDecay = kExtraState + 2 * kValues;
   static constexpr int kStep = kChunkDecay + 4;  // cos and sin of a chunk's angle
-  static constexpr int kPointers = kStep + 2;
+  static constexpr int kLargest = kStep + 2;     // of the state, by warp
+  static constexpr int kPointers = kLargest + (Engine::kNarrowRange ? kWarps : 0);
   enum Pointer { kXRows, kYRows, kZRows, kOwnRows, kPriorRows, kPointerCount };
   static constexpr int kSharedBytes = kScalars + (kPointers + 2 * kPointerCount) * 4;
   static_assert(kPointers % 2 == 0 && kExtraState % 2 == 0 && kDistance % 2 == 0);

@@ -16,7 +16,7 @@ __host__ __device__ constexpr int swizzled_offset(int rows, int row, int column)
 }
 
 // Accumulators and fragments have the lanes' share of mma.sync, for 16 rows of each of the four warps.
-struct WarpgroupEngine : Bf16Engine {
+struct WarpgroupEngine : PairEngine<__nv_bfloat16> {
   // Four 8 x 8 matrices from accumulator layout into a tile of `rows` rows: rows m and m + 8, columns n and n + 8.
   static __device__ __forceinline__ void store_16x16(Tile tile, int rows, int m, int n, int lane,
                                                      const float (&left)[4], const float (&right)[4]) {

@@ -43,7 +43,7 @@ struct Shape {
   bool causal, decay, packed;
 };
 
-constexpr DType kBf16 = DType::kBFloat16;
+constexpr DType kBf16 = DType::kBFloat16, kFp16 = DType::kFloat16, kFp32 = DType::kFloat32;
 const Shape kShapes[] = {
     {"causal-64-1k", kBf16, 64, 1024, 16, 64, true, false, false},
     {"causal-64-4k", kBf16, 16, 4096, 16, 64, true, false, false},
@@ -65,9 +65,12 @@ const Shape kShapes[] = {
     {"causal-decay-128-64k", kBf16, 1, 65536, 8, 128, true, true, false},
     {"few-64-4k", kBf16, 32, 4096, 8, 64, true, false, false},
     {"few-64-128k", kBf16, 1, 131072, 8, 64, true, false, false},
-    {"fp16-causal-64-4k", DType::kFloat16, 16, 4096, 16, 64, true, false, false},
-    {"fp32-causal-64-4k", DType::kFloat32, 16, 4096, 16, 64, true, false, false},
-    {"fp32-full-64-4k", DType::kFloat32, 16, 4096, 16, 64, false, false, false},
+    {"fp16-causal-64-4k", kFp16, 16, 4096, 16, 64, true, false, false},
+    {"fp16-causal-decay-64-4k", kFp16, 16, 4096, 16, 64, true, true, false},
+    {"fp16-full-64-4k", kFp16, 16, 4096, 16, 64, false, false, false},
+    {"fp16-causal-128-4k", kFp16, 16, 4096, 8, 128, true, false, false},
+    {"fp32-causal-64-4k", kFp32, 16, 4096, 16, 64, true, false, false},
+    {"fp32-full-64-4k", kFp32, 16, 4096, 16, 64, false, false, false},
     {"packed-64-4k", kBf16, 16, 4096, 16, 64, true, false, true},
 };
 

@@ -292,6 +292,51 @@ TEST_P(AttentionCuda, AbsentKeysMayHoldAnything) {
   }
 }
 
+// With normalised weights of ReLU features, larger queries and keys and their output's gradient change no digit of the
+// other results, though the scores, sums and inverse sums within may leave the range of the data's numbers.
+TEST_P(AttentionCuda, LargeSumsCostNoDigits) {
+  constexpr double kFactor = 256;  // scores and sums are 2^16 times larger
+  int compared = 0;
+  for (std::uint64_t seed = 0; compared < environment_number("COSFORMER_CUDA_CASES", 60); ++seed) {
+    AttentionCase c = verify::random_case(seed + 970'000, {.dtypes = {GetParam()}, .max_length = 400});
+    // A state would have to grow as well; a decay lets sums vanish below any eps; the gradients of a key that has no
+    // other beside it are nothing but rounding.
+    if (c.carry_state || c.decay || std::ranges::count(c.k_lengths, 1) > 0) continue;
+    c.feature_map = FeatureMap::kRelu;
+    c.normalizer = Normalizer::kSum;
+    c.eps = 1e-30;
+    c.scale = 0.25;
+    if (compared++ % 2 == 0) {
+      c.dim = c.value_dim = compared % 4 == 1 ? 64 : 128;
+      c.layout = verify::Layout::kTimeMajor;
+    }
+    const CaseData small = verify::make_data(c);
+    CaseData large = small;
+    for (std::vector<double>* tensor : {&large.q, &large.k, &large.dout}) {
+      for (double& x : *tensor) x *= kFactor;
+    }
+    SCOPED_TRACE(c.describe());
+    try {
+      const CaseResult expected = run_on_device(c, small, Path::kDirect);
+      const CaseResult result = run_on_device(c, large, Path::kDirect);
+      EXPECT_TRUE(same_bits(expected.out, result.out)) << "out changed";
+      EXPECT_TRUE(same_bits(expected.dq, result.dq)) << "dq changed";
+      EXPECT_TRUE(same_bits(expected.dk, result.dk)) << "dk changed";
+      // The smaller ones of these may have lost digits to the smallest step of their number.
+      const double step = GetParam() == DType::kFloat16 ? 0x1p-24 : 0;
+      ASSERT_EQ(expected.dv.size(), result.dv.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < expected.dv.size(); ++i) {
+        const double difference = std::abs(result.dv[i] / kFactor - expected.dv[i]);
+        if (!(difference <= worst)) worst = difference;  // also where it is not a number
+      }
+      EXPECT_LE(worst, step) << "dv changed";
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+}
+
 TEST_P(AttentionCuda, Decode) {
   std::vector<AttentionCase> cases;
   for (std::uint64_t seed = 0; cases.size() < 40; ++seed) {
