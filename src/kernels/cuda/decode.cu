@@ -13,208 +13,230 @@ constexpr int kThreads = 256;
 constexpr int kMaxTokens = static_cast<int>(kMaxDecodeTokens);
 constexpr int kMaxDim = static_cast<int>(kMaxHeadDim);
 
-// A thread owns kVector adjacent value columns and every `stride`-th feature of one head.
+// Adjacent numbers of the state, from and to memory that is used once.
+template <int kVector>
+struct Piece {
+  float x[kVector];
+};
+template <int kVector>
+__device__ __forceinline__ Piece<kVector> load_piece(const float* p) {
+  if constexpr (kVector == 2) {
+    const float2 x = __ldcs(reinterpret_cast<const float2*>(p));
+    return {{x.x, x.y}};
+  } else {
+    return {{*p}};
+  }
+}
+template <int kVector>
+__device__ __forceinline__ void store_piece(float* p, const Piece<kVector>& piece) {
+  if constexpr (kVector == 2) {
+    __stcs(reinterpret_cast<float2*>(p), make_float2(piece.x[0], piece.x[1]));
+  } else {
+    *p = piece.x[0];
+  }
+}
+
+__device__ __forceinline__ float sum_of_warp(float x) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(0xffffffffU, x, offset);
+  return x;
+}
+
+// One head. A thread owns kVector adjacent value columns and every `stride`-th feature; a warp also one of the tokens,
+// its similarities and its denominator. The state is under way from the first line on, kAhead features of it: what is
+// made of the tokens themselves costs the memory no time. Tokens up to kTokens that are not there have features and
+// values of zero.
 template <class Io, int kTokens, int kVector>
-__global__ void __launch_bounds__(kThreads) decode_kernel(const __grid_constant__ Problem p) {
-  __shared__ float4 features[kTokens][kMaxDim];  // k cos, k sin, q cos, q sin
-  __shared__ float partial[kThreads * kVector];
-  __shared__ float denominators[kTokens];
+__global__ void __launch_bounds__(kThreads, 2) decode_kernel(const __grid_constant__ Problem p) {
+  __shared__ float4 features[kTokens][kMaxDim];  // k cos, k sin, q cos, q sin; in the end the threads' sums
+  __shared__ float values[kTokens][kMaxDim];
+  __shared__ float2 normalizer_state[kMaxDim];
+  __shared__ Turn turns[kTokens];
   __shared__ float powers[kTokens + 1];             // of the decay
   __shared__ float similarities[kTokens][kTokens];  // of query and earlier key, decayed
+  __shared__ float denominators[kTokens];
+  static_assert(sizeof(features) >= kTokens * kThreads * kVector * sizeof(float));
+  static_assert(kThreads >= kMaxDim && kThreads / 32 >= kTokens);
   const std::int64_t head_index = blockIdx.x;
   const std::int64_t sequence = head_index / p.heads;
   const int head = static_cast<int>(head_index % p.heads);
   const int dim = static_cast<int>(p.dim), value_dim = static_cast<int>(p.value_dim);
-  const double theta = p.theta_per_head == nullptr ? p.theta : static_cast<double>(p.theta_per_head[head]);
-  std::int64_t position = p.position == nullptr ? 0 : p.position[sequence];
-  if (p.period > 0) position %= p.period;
-  const float log_decay = p.log_decay == nullptr ? 0.0F : p.log_decay[head];
-  const int tokens = static_cast<int>(p.q_length);
+  const int tokens = kTokens == 1 ? 1 : static_cast<int>(p.q_length);
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+
+  const int vectors = value_dim / kVector;
+  const int stride = kThreads / vectors;  // features handled at a time
+  const int column = thread % vectors * kVector, first = thread / vectors;
+  const int begin = first < stride ? first : dim;  // some threads may have no feature
+  const int matrix = dim * value_dim;
+  const std::int64_t base = head_index * 2 * matrix + column;
+  constexpr int kAhead = 8;
+  Piece<kVector> state[kAhead][2] = {};
+  const auto fetch = [&](Piece<kVector>(&piece)[2], int d) {
+    if (d >= dim || p.state_kv_in == nullptr) return;
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      piece[part] = load_piece<kVector>(p.state_kv_in + base + part * matrix + d * value_dim);
+    }
+  };
+#pragma unroll
+  for (int u = 0; u < kAhead; ++u) fetch(state[u], begin + u * stride);
 
   const auto at = [&](const auto& view, int token) {
     return sequence * view.batch_stride + token * view.time_stride + head * view.head_stride;
   };
-  for (int i = threadIdx.x; i < kTokens * dim; i += kThreads) {
-    const int token = i / dim, d = i % dim;
-    float k = 0.0F, q = 0.0F;
-    if (token < tokens) {
-      const bool present =
-          p.key_mask == nullptr || p.key_mask[sequence * p.mask_batch_stride + token * p.mask_time_stride];
-      k = present ? map_forward(p.feature_map, to_float(static_cast<const Io*>(p.k.data)[at(p.k, token) + d])) : 0.0F;
-      q = map_forward(p.feature_map, to_float(static_cast<const Io*>(p.q.data)[at(p.q, token) + d]));
-    }
-    const Turn turn = turn_of(theta, static_cast<double>(position + token));
-    features[token][d] = make_float4(k * turn.cosine, k * turn.sine, q * turn.cosine, q * turn.sine);
-  }
-  if (threadIdx.x <= kTokens) powers[threadIdx.x] = decay_of(log_decay, threadIdx.x);
-  __syncthreads();
-  // New tokens see each other by the definition: a warp for each pair.
-  for (int pair = threadIdx.x / 32; pair < tokens * tokens; pair += kThreads / 32) {
-    const int i = pair / tokens, j = pair % tokens;
-    float sum = 0.0F;
-    if (j <= i) {
-      for (int d = threadIdx.x % 32; d < dim; d += 32) {
-        sum += features[i][d].z * features[j][d].x + features[i][d].w * features[j][d].y;
-      }
+  const auto present = [&](int token) {
+    return p.key_mask == nullptr || p.key_mask[sequence * p.mask_batch_stride + token * p.mask_time_stride];
+  };
+  float own_k[kTokens] = {}, own_q[kTokens] = {};  // until the tokens' angles are known
 #pragma unroll
-      for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, offset);
-    }
-    if (threadIdx.x % 32 == 0) similarities[i][j] = j <= i ? sum * powers[i - j] : 0.0F;
+  for (int n = 0; n < kTokens; ++n) {
+    const int i = thread + n * kThreads, token = i / dim, d = i % dim;
+    if (token >= tokens) break;
+    const float k = to_float(static_cast<const Io*>(p.k.data)[at(p.k, token) + d]);
+    own_k[n] = present(token) ? map_forward(p.feature_map, k) : 0.0F;
+    own_q[n] = map_forward(p.feature_map, to_float(static_cast<const Io*>(p.q.data)[at(p.q, token) + d]));
   }
+  for (int i = thread; i < tokens * value_dim; i += kThreads) {
+    const int token = i / value_dim, c = i % value_dim;
+    const float v = to_float(static_cast<const Io*>(p.v.data)[at(p.v, token) + c]);
+    values[token][c] = present(token) ? v : 0.0F;
+  }
+  float2 z = {0.0F, 0.0F};
+  if (thread < dim && p.state_z_in != nullptr) {
+    const float* in = p.state_z_in + head_index * 2 * dim + thread;
+    z = {in[0], in[dim]};
+  }
+  normalizer_state[thread] = z;
+  if (thread < kTokens) {
+    const double theta = p.theta_per_head == nullptr ? p.theta : static_cast<double>(p.theta_per_head[head]);
+    std::int64_t position = p.position == nullptr ? 0 : p.position[sequence];
+    if (p.period > 0) position %= p.period;
+    turns[thread] = turn_of(theta, static_cast<double>(position + thread));
+  }
+  if (warp == 1 && lane <= tokens) powers[lane] = decay_of(p.log_decay == nullptr ? 0.0F : p.log_decay[head], lane);
   __syncthreads();
-  for (int i = threadIdx.x; i < tokens * dim; i += kThreads) {  // from here on keys as the state takes them
-    const int token = i / dim;
-    features[token][i % dim].x *= powers[tokens - 1 - token];
-    features[token][i % dim].y *= powers[tokens - 1 - token];
+#pragma unroll
+  for (int n = 0; n < kTokens; ++n) {
+    const int i = thread + n * kThreads, token = i / dim, d = i % dim;
+    if (token >= kTokens) break;
+    const Turn turn = turns[token];
+    features[token][d] =
+        make_float4(own_k[n] * turn.cosine, own_k[n] * turn.sine, own_q[n] * turn.cosine, own_q[n] * turn.sine);
   }
   __syncthreads();
 
-  // The normaliser's state: warp 0, every 32nd feature to a lane.
-  if (threadIdx.x < 32) {
-    const float* in = p.state_z_in == nullptr ? nullptr : p.state_z_in + head_index * 2 * dim;
-    float* out = p.state_z_out == nullptr ? nullptr : p.state_z_out + head_index * 2 * dim;
-    float sums[kTokens] = {};
-    for (int d = threadIdx.x; d < dim; d += 32) {
-      float c = in == nullptr ? 0.0F : in[d], s = in == nullptr ? 0.0F : in[dim + d];
+  // New tokens see each other by the definition.
+  if (warp < tokens) {
+    float of_state = 0.0F, of_key[kTokens] = {};
+    for (int d = lane; d < dim; d += 32) {
+      const float4 own = features[warp][d];
+      const float2 before = normalizer_state[d];
+      of_state += own.z * before.x + own.w * before.y;
 #pragma unroll
-      for (int token = 0; token < kTokens; ++token) {
-        if (token < tokens) sums[token] += features[token][d].z * c + features[token][d].w * s;
-      }
-      c *= powers[tokens];
-      s *= powers[tokens];
-#pragma unroll
-      for (int token = 0; token < kTokens; ++token) {
-        if (token >= tokens) break;
-        c += features[token][d].x;
-        s += features[token][d].y;
-      }
-      if (out != nullptr) {
-        out[d] = c;
-        out[dim + d] = s;
+      for (int j = 0; j < kTokens; ++j) {
+        if (j <= warp) of_key[j] += own.z * features[j][d].x + own.w * features[j][d].y;
       }
     }
+    float total = sum_of_warp(of_state) * powers[warp + 1];
+#pragma unroll
+    for (int j = 0; j < kTokens; ++j) {
+      if (j > warp) break;
+      const float similarity = sum_of_warp(of_key[j]) * powers[warp - j];
+      total += similarity;
+      if (lane == 0) similarities[warp][j] = similarity;
+    }
+    if (lane == 0) {
+      denominators[warp] = total;
+      if (p.denominator.data != nullptr) static_cast<float*>(p.denominator.data)[at(p.denominator, warp)] = total;
+    }
+  }
+  const float carried = powers[tokens];
+  if (thread < dim && p.state_z_out != nullptr) {
+    z = {z.x * carried, z.y * carried};
 #pragma unroll
     for (int token = 0; token < kTokens; ++token) {
+      if (token >= tokens) break;
+      z.x += features[token][thread].x * powers[tokens - 1 - token];
+      z.y += features[token][thread].y * powers[tokens - 1 - token];
+    }
+    float* out = p.state_z_out + head_index * 2 * dim + thread;
+    out[0] = z.x;
+    out[dim] = z.y;
+  }
+
+  // A token's value, decayed to what the last one's state has of it.
+  float sums[kTokens][kVector] = {}, added[kTokens][kVector] = {};
 #pragma unroll
-      for (int offset = 16; offset > 0; offset /= 2) sums[token] += __shfl_xor_sync(0xffffffffU, sums[token], offset);
-      if (threadIdx.x == 0 && token < tokens) {
-        sums[token] *= powers[token + 1];
-        for (int j = 0; j <= token; ++j) sums[token] += similarities[token][j];
-        denominators[token] = sums[token];
-        if (p.denominator.data != nullptr)
-          static_cast<float*>(p.denominator.data)[at(p.denominator, token)] = sums[token];
+  for (int token = 0; token < kTokens; ++token) {
+    if (token >= tokens) break;
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) added[token][i] = values[token][column + i] * powers[tokens - 1 - token];
+  }
+  for (int d0 = begin; d0 < dim; d0 += stride * kAhead) {
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      const int d = d0 + u * stride;
+      if (d >= dim) break;
+      Piece<kVector> next[2];
+#pragma unroll
+      for (int part = 0; part < 2; ++part)
+#pragma unroll
+        for (int i = 0; i < kVector; ++i) next[part].x[i] = state[u][part].x[i] * carried;
+#pragma unroll
+      for (int token = 0; token < kTokens; ++token) {
+        const float4 f = features[token][d];
+#pragma unroll
+        for (int i = 0; i < kVector; ++i) {
+          sums[token][i] = fmaf(f.z, state[u][0].x[i], fmaf(f.w, state[u][1].x[i], sums[token][i]));
+          next[0].x[i] = fmaf(f.x, added[token][i], next[0].x[i]);
+          next[1].x[i] = fmaf(f.y, added[token][i], next[1].x[i]);
+        }
+      }
+      fetch(state[u], d + stride * kAhead);
+      if (p.state_kv_out != nullptr) {
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+          store_piece(p.state_kv_out + base + part * matrix + d * value_dim, next[part]);
+        }
       }
     }
   }
 
-  const int vectors = value_dim / kVector;
-  const int stride = kThreads / vectors;  // features handled at a time
-  const int column = threadIdx.x % vectors * kVector, first = threadIdx.x / vectors;
-  const bool active = first < stride;
-  float sums[kTokens][kVector] = {}, values[kTokens][kVector] = {};
-  if (active) {
+  __syncthreads();  // features have been read
+  float* const partial = reinterpret_cast<float*>(features);
+  if (first < stride) {
 #pragma unroll
     for (int token = 0; token < kTokens; ++token) {
       if (token >= tokens) break;
 #pragma unroll
-      for (int i = 0; i < kVector; ++i) {
-        values[token][i] = to_float(static_cast<const Io*>(p.v.data)[at(p.v, token) + column + i]);
-      }
-    }
-    const std::int64_t matrix = static_cast<std::int64_t>(dim) * value_dim;
-    const std::int64_t base = head_index * 2 * matrix + column;
-    constexpr int kUnroll = kTokens == 1 ? 8 : 4;  // loads in flight
-    const float carried = powers[tokens];
-    for (int d0 = first; d0 < dim; d0 += stride * kUnroll) {
-      float state[kUnroll][2][kVector] = {};
-      if (p.state_kv_in != nullptr) {
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u)
-#pragma unroll
-          for (int part = 0; part < 2; ++part) {
-            const int d = d0 + u * stride;
-            if (d >= dim) continue;
-            const float* from = p.state_kv_in + base + part * matrix + static_cast<std::int64_t>(d) * value_dim;
-            if constexpr (kVector == 4) {
-              const float4 x = __ldcs(reinterpret_cast<const float4*>(from));
-              state[u][part][0] = x.x;
-              state[u][part][1] = x.y;
-              state[u][part][2] = x.z;
-              state[u][part][3] = x.w;
-            } else {
-              state[u][part][0] = *from;
-            }
-          }
-      }
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        const int d = d0 + u * stride;
-        if (d >= dim) continue;
-        float next[2][kVector];
-#pragma unroll
-        for (int part = 0; part < 2; ++part)
-#pragma unroll
-          for (int i = 0; i < kVector; ++i) next[part][i] = state[u][part][i] * carried;
-#pragma unroll
-        for (int token = 0; token < kTokens; ++token) {
-          if (token >= tokens) break;
-          const float4 f = features[token][d];
-#pragma unroll
-          for (int i = 0; i < kVector; ++i) {
-            sums[token][i] += f.z * state[u][0][i] + f.w * state[u][1][i];
-            next[0][i] += f.x * values[token][i];
-            next[1][i] += f.y * values[token][i];
-          }
-        }
-        if (p.state_kv_out != nullptr) {
-#pragma unroll
-          for (int part = 0; part < 2; ++part) {
-            float* to = p.state_kv_out + base + part * matrix + static_cast<std::int64_t>(d) * value_dim;
-            if constexpr (kVector == 4) {
-              __stcs(reinterpret_cast<float4*>(to),
-                     make_float4(next[part][0], next[part][1], next[part][2], next[part][3]));
-            } else {
-              *to = next[part][0];
-            }
-          }
-        }
-      }
+      for (int i = 0; i < kVector; ++i) partial[(token * stride + first) * value_dim + column + i] = sums[token][i];
     }
   }
-#pragma unroll
-  for (int token = 0; token < kTokens; ++token) {
-    if (token >= tokens) break;
-    __syncthreads();
-    if (active) {
-#pragma unroll
-      for (int i = 0; i < kVector; ++i) partial[first * value_dim + column + i] = sums[token][i];
-    }
-    __syncthreads();
-    for (int c = threadIdx.x; c < value_dim; c += kThreads) {
-      float sum = 0.0F;
-      for (int r = 0; r < stride; ++r) sum += partial[r * value_dim + c];
-      sum *= powers[token + 1];
-      for (int j = 0; j <= token; ++j) {
-        sum += similarities[token][j] * to_float(static_cast<const Io*>(p.v.data)[at(p.v, j) + c]);
-      }
-      if (p.normalizer == Normalizer::kSum) sum /= fmaxf(denominators[token], static_cast<float>(p.eps));
-      static_cast<Io*>(p.out.data)[at(p.out, token) + c] = from_float<Io>(sum);
-    }
+  __syncthreads();
+  for (int i = thread; i < tokens * value_dim; i += kThreads) {
+    const int token = i / value_dim, c = i % value_dim;
+    float sum = 0.0F;
+    for (int r = 0; r < stride; ++r) sum += partial[(token * stride + r) * value_dim + c];
+    sum *= powers[token + 1];
+    for (int j = 0; j <= token; ++j) sum += similarities[token][j] * values[j][c];
+    if (p.normalizer == Normalizer::kSum) sum /= fmaxf(denominators[token], static_cast<float>(p.eps));
+    static_cast<Io*>(p.out.data)[at(p.out, token) + c] = from_float<Io>(sum);
   }
 }
 
 template <class Io>
 cudaError_t launch(const Problem& p, cudaStream_t stream) {
-  const auto aligned = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 16 == 0; };
-  const bool vector = p.value_dim % 4 == 0 && aligned(p.state_kv_in) && aligned(p.state_kv_out);
+  const auto aligned = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 8 == 0; };
+  const bool vector = p.value_dim % 2 == 0 && aligned(p.state_kv_in) && aligned(p.state_kv_out);
   const auto start = [&](auto kernel) {
     kernel<<<static_cast<unsigned>(p.sequences * p.heads), kThreads, 0, stream>>>(p);
     return cudaGetLastError();
   };
   if (!vector) return start(decode_kernel<Io, kMaxTokens, 1>);
-  if (p.q_length == 1) return start(decode_kernel<Io, 1, 4>);
-  if (p.q_length <= 4) return start(decode_kernel<Io, 4, 4>);
-  return start(decode_kernel<Io, kMaxTokens, 4>);
+  if (p.q_length == 1) return start(decode_kernel<Io, 1, 2>);
+  if (p.q_length <= 4) return start(decode_kernel<Io, 4, 2>);
+  return start(decode_kernel<Io, kMaxTokens, 2>);
 }
 
 }  // namespace

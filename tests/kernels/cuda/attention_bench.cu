@@ -301,35 +301,57 @@ void bench_shape(const Shape& s, double rate) {
   std::fflush(stdout);
 }
 
-// 1024 heads of 128 with a state each: bytes are the state's, read and written.
+// 1024 heads of 128 with a state each, which some calls fill: bytes are the state's, read and written, and the error is
+// that of the last call's rows against the definition over all tokens.
 void bench_decode(std::int64_t tokens, double rate) {
-  constexpr std::int64_t kBatch = 64, kHeads = 16, kDim = 128;
-  const std::int64_t count = kBatch * tokens * kHeads * kDim;
-  const DeviceMemory q = random_tensor(kBf16, count, 1), k = random_tensor(kBf16, count, 1ULL << 40),
-                     v = random_tensor(kBf16, count, 2ULL << 40);
-  const DeviceMemory out(static_cast<std::size_t>(count) * 2);
-  const std::int64_t kv_count = kBatch * kHeads * 2 * kDim * kDim;
-  const DeviceMemory kv = random_tensor(DType::kFloat32, kv_count, 7),
-                     z = random_tensor(DType::kFloat32, kv_count / kDim, 9);
-  const std::int64_t row = kHeads * kDim;
+  constexpr std::int64_t kCalls = 8;
+  const Shape s{"decode-128", kBf16, 64, kCalls * tokens, 16, 128, true, false, false};
+  const std::int64_t count = s.batch * s.length * s.heads * s.dim;
+  const DeviceMemory q = random_tensor(s.dtype, count, 1), k = random_tensor(s.dtype, count, 1ULL << 40),
+                     v = random_tensor(s.dtype, count, 2ULL << 40);
+  const DeviceMemory out(static_cast<std::size_t>(count) * size_of(s.dtype));
+  const std::int64_t z_count = s.batch * s.heads * 2 * s.dim, kv_count = z_count * s.dim;
+  const DeviceMemory kv(static_cast<std::size_t>(kv_count) * sizeof(float)),
+      z(static_cast<std::size_t>(z_count) * sizeof(float));
+  check(cudaMemset(kv.data(), 0, kv.bytes()), "cudaMemset");
+  check(cudaMemset(z.data(), 0, z.bytes()), "cudaMemset");
+  std::vector<std::int64_t> positions;
+  for (std::int64_t i = 0; i < kCalls * s.batch; ++i) positions.push_back(i / s.batch * tokens);
+  const DeviceMemory position(positions);
   Problem p;
-  p.dtype = kBf16;
-  p.heads = kHeads;
-  p.dim = p.value_dim = kDim;
+  p.dtype = s.dtype;
+  p.heads = s.heads;
+  p.dim = p.value_dim = s.dim;
   p.causal = true;
-  p.sequences = kBatch;
+  p.sequences = s.batch;
   p.q_length = p.k_length = tokens;
   p.theta = 1e-4;
-  p.q = {q.data(), tokens * row, row, kDim};
-  p.k = {k.data(), tokens * row, row, kDim};
-  p.v = {v.data(), tokens * row, row, kDim};
-  p.out = {out.data(), tokens * row, row, kDim};
   p.state_kv_in = p.state_kv_out = kv.data<float>();
   p.state_z_in = p.state_z_out = z.data<float>();
+  const std::int64_t row = s.heads * s.dim;
+  for (std::int64_t call = 0; call < kCalls; ++call) {
+    const auto from_token = [&](const DeviceMemory& memory) { return memory.data<BFloat16>() + call * tokens * row; };
+    const auto view = [&](const DeviceMemory& m) { return ConstView{from_token(m), s.length * row, row, s.dim}; };
+    p.q = view(q);
+    p.k = view(k);
+    p.v = view(v);
+    p.out = {from_token(out), s.length * row, row, s.dim};
+    p.position = position.data<std::int64_t>() + call * s.batch;
+    check(attention_decode(p, nullptr), "attention_decode");
+  }
+  check(cudaDeviceSynchronize(), "attention_decode");
+  RelativeError error;
+  for (const std::int64_t head : {0, 5, 15}) {
+    const std::int64_t batch = head * 4;
+    const Head head_q(s, q, batch, head), head_k(s, k, batch, head), head_v(s, v, batch, head);
+    const Head head_out(s, out, batch, head);
+    const RowOracle oracle(s, p.theta, 0.0, head_q, head_k, head_v, head_v);
+    for (std::int64_t i = s.length - tokens; i < s.length; ++i) error.add(oracle.out(i), head_out.row(i));
+  }
   const double ms = median_ms([&](cudaStream_t stream) { check(attention_decode(p, stream), "attention_decode"); }, 31);
-  const double bytes = 2.0 * 4.0 * static_cast<double>(kv_count + kv_count / kDim);
-  std::printf("{\"shape\": \"decode-128-%lld\", \"ms\": %.4f, \"copy_fraction\": %.3f}\n",
-              static_cast<long long>(tokens), ms, bytes / rate / ms);
+  const double bytes = 2.0 * sizeof(float) * static_cast<double>(kv_count + z_count);
+  std::printf("{\"shape\": \"%s-%lld\", \"ms\": %.4f, \"copy_fraction\": %.3f, \"error_out\": %s}\n", s.name,
+              static_cast<long long>(tokens), ms, bytes / rate / ms, error.text().c_str());
 }
 
 }  // namespace
