@@ -11,7 +11,8 @@ cmake --build $build -j "$(nproc)" > $build/build.log 2>&1 || { tail -40 $build/
 
 record() { timeout 240 bash bench/record.sh "$@"; }
 run=$build/bin/cosformer
-record cuda/kernel-tests $build/bin/attention_cuda_test --gtest_brief=1
+# Test programs spend their time in the oracle, on one core: spread over all.
+record cuda/kernel-tests bash bench/shards.sh $build/bin/attention_cuda_test
 record cuda/embedding-check python3 tests/python/embedding_test.py $build/lib/libcosformer.so
 record cuda/check $run check --device cuda --cases 300
 shape=(--device cuda --dtypes bfloat16 --seconds 0.2 --impl chunked)
@@ -21,18 +22,13 @@ record cuda/peers-1k $run bench peers --device cuda --dtype bfloat16 --batch 64 
 record cuda/peers-16k $run bench peers --device cuda --dtype bfloat16 --batch 4 --lengths 16384 --heads 16 --seconds 0.2
 record cuda/kernel-bench $build/bin/attention_cuda_test bench
 
-# Memory errors, uninitialised reads and races, on fewer cases.
-some='*Random*bfloat16*:*Wide*bfloat16*:*Long*bfloat16*:*Absent*bfloat16*:*Full*bfloat16*:*Embedding*'
-some="$some:*Segments*bfloat16*"
-for tool in memcheck initcheck; do
-  record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=8 COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=12 \
-    COSFORMER_CUDA_AGAIN=2 COSFORMER_CUDA_LONGEST=700 \
-    compute-sanitizer --tool $tool $build/bin/attention_cuda_test --gtest_brief=1 "--gtest_filter=$some"
+# Memory errors, uninitialised reads and races, on few and short cases.
+some='*Random*:*Wide*:*Long*:*Absent*:*Full*:*Segments*:*Decode*:*Embedding*'
+for tool in memcheck initcheck racecheck; do
+  record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=3 COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=3 \
+    COSFORMER_CUDA_AGAIN=1 COSFORMER_CUDA_LONGEST=500 GTEST_FILTER="$some" \
+    bash bench/shards.sh compute-sanitizer --tool $tool --error-exitcode 1 $build/bin/attention_cuda_test
 done
-some='*Wide*bfloat16*:*Full*bfloat16*:*Random*bfloat16*:*Segments*bfloat16*'
-record cuda/sanitizer-racecheck env COSFORMER_CUDA_CASES=3 COSFORMER_CUDA_WIDE=3 COSFORMER_CUDA_AGAIN=1 \
-  COSFORMER_CUDA_LONGEST=700 \
-  compute-sanitizer --tool racecheck $build/bin/attention_cuda_test --gtest_brief=1 "--gtest_filter=$some"
 
 # The code for sm_80 on whatever is here, translated by the compiler: the driver would do so kernel by kernel, on one
 # core, whenever the tests run.
@@ -42,4 +38,4 @@ cmake -S . -B $build-80 -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOSFORMER_TORCH=OF
   "-DCMAKE_CUDA_FLAGS=-gencode arch=compute_80,code=sm_$here" > /dev/null || exit 1
 cmake --build $build-80 -j "$(nproc)" --target attention_cuda_test > $build-80/build.log 2>&1 ||
   { tail -40 $build-80/build.log; exit 1; }
-record cuda/kernel-tests-sm80 $build-80/bin/attention_cuda_test --gtest_brief=1
+record cuda/kernel-tests-sm80 bash bench/shards.sh $build-80/bin/attention_cuda_test
