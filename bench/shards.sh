@@ -25,7 +25,8 @@ done
 awk '/^\[  PASSED  \]/ { passed += $4 }
      /error \/ bound/ { key = $1 " " $2; if (!(key in worst) || $NF > worst[key]) worst[key] = $NF }
      END { print passed + 0, "tests passed"
-           for (key in worst) { split(key, name, " "); printf "%-8s %-15s error / bound %s\n", name[1], name[2], worst[key] } }' \
+           for (key in worst) { split(key, name, " ")
+                                printf "%-8s %-15s error / bound %s\n", name[1], name[2], worst[key] } }' \
   "$parts"/* | { read -r passed; echo "$passed"; sort; }
 grep -h 'SUMMARY' "$parts"/* | sort | uniq -c
 [ $failed -eq 0 ]
