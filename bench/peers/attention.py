@@ -194,8 +194,11 @@ def main():
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--most-bytes", type=float, default=1.2e10)
+    parser.add_argument("--most-bytes", type=float, help="skip what needs more; else 12 GB, or what a GPU has free")
     arguments = parser.parse_args()
+    most_bytes = arguments.most_bytes
+    if most_bytes is None:
+        most_bytes = torch.cuda.mem_get_info()[0] if arguments.device == "cuda" else 1.2e10
     torch.ops.load_library(arguments.library)
     torch.set_num_threads(arguments.threads)
     element = torch.empty(0, dtype=getattr(torch, arguments.dtype)).element_size()
@@ -210,11 +213,13 @@ def main():
                     needed = bytes_needed(name, arguments.batch, arguments.heads, length, arguments.dim, element,
                                           causal)
                     result = None
-                    if needed <= arguments.most_bytes:
+                    if needed <= most_bytes:
                         try:
                             result = measure(name, call, arguments, length, causal, backward)
                         except RuntimeError as error:  # a kernel that refuses the shape, or out of memory
                             line["skipped"] = str(error).splitlines()[0]
+                        if arguments.device == "cuda":
+                            torch.cuda.empty_cache()  # of what the next one may need
                     else:
                         line["skipped"] = f"needs {needed / 1e9:.0f} GB"
                     if result is not None:
