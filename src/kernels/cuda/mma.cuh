@@ -391,7 +391,7 @@ struct FloatEngine {
     B b;
     for (int i = 0; i < 2; ++i) {
       const float x = first[k + 2 * t + i];
-      const float head = __uint_as_float(tf32_of(x));
+      const float head = round_to_tf32(x);
       b.r[i] = g == 0 ? head : x - head;
     }
     return b;
@@ -407,7 +407,7 @@ struct FloatEngine {
     A a = {{0.0F, 0.0F, 0.0F, 0.0F}};
     for (int i = 0; i < 2; ++i) {
       const float x = row[k + 2 * t + i];
-      const float head = __uint_as_float(tf32_of(x));
+      const float head = round_to_tf32(x);
       a.r[2 * i] = g < 2 ? head : x - head;
     }
     return a;
