@@ -54,6 +54,8 @@ cuda-kernels: setup
 	cmake --preset cuda-kernels
 	cmake --build --preset cuda-kernels --target attention_cuda_test -j $(JOBS)
 	ctest --test-dir build-cuda-kernels --output-on-failure -R attention_cuda_test
+	cmake --preset cuda-kernels-80
+	cmake --build --preset cuda-kernels-80 --target cosformer_kernels_cuda -j $(JOBS)
 
 clean:
 	rm -rf $(BUILD) build-*
