@@ -25,8 +25,10 @@ record cuda/kernel-bench $build/bin/attention_cuda_test bench
 # Memory errors, uninitialised reads and races, on few and short cases.
 some='*Random*:*Wide*:*Long*:*Absent*:*Full*:*Segments*:*Decode*:*Embedding*'
 for tool in memcheck initcheck racecheck; do
-  record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=3 COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=3 \
-    COSFORMER_CUDA_AGAIN=1 COSFORMER_CUDA_LONGEST=500 GTEST_FILTER="$some" \
+  cases=8 wide=12 again=2
+  [ $tool != racecheck ] || cases=3 wide=3 again=1  # the slowest
+  record cuda/sanitizer-$tool env COSFORMER_CUDA_CASES=$cases COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=$wide \
+    COSFORMER_CUDA_AGAIN=$again COSFORMER_CUDA_LONGEST=700 GTEST_FILTER="$some" \
     bash bench/shards.sh compute-sanitizer --tool $tool --error-exitcode 1 $build/bin/attention_cuda_test
 done
 

@@ -338,7 +338,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   }
 
   __device__ __forceinline__ void write_decay_gradient() {
-    const double sum = this->sum_over_warp(decay_sum());
+    const double sum = sum_over_warp(decay_sum());
     double* const sums = reinterpret_cast<double*>(shared + L::kDecaySums);
     meet_other();
     if (lane == 0) sums[half * 4 + warp] = sum;

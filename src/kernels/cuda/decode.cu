@@ -1,5 +1,5 @@
 // One to eight new tokens on a carried state: every number of the state is read once, updated and written once.
-#include <algorithm>
+#include <cstdint>
 
 #include <cuda_runtime.h>
 
@@ -34,12 +34,6 @@ __device__ __forceinline__ void store_piece(float* p, const Piece<kVector>& piec
   } else {
     *p = piece.x[0];
   }
-}
-
-__device__ __forceinline__ float sum_of_warp(float x) {
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(0xffffffffU, x, offset);
-  return x;
 }
 
 // One head. A thread owns kVector adjacent value columns and every `stride`-th feature; a warp also one of the tokens,
@@ -138,11 +132,11 @@ __global__ void __launch_bounds__(kThreads, 2) decode_kernel(const __grid_consta
         if (j <= warp) of_key[j] += own.z * features[j][d].x + own.w * features[j][d].y;
       }
     }
-    float total = sum_of_warp(of_state) * powers[warp + 1];
+    float total = sum_over_warp(of_state) * powers[warp + 1];
 #pragma unroll
     for (int j = 0; j < kTokens; ++j) {
       if (j > warp) break;
-      const float similarity = sum_of_warp(of_key[j]) * powers[warp - j];
+      const float similarity = sum_over_warp(of_key[j]) * powers[warp - j];
       total += similarity;
       if (lane == 0) similarities[warp][j] = similarity;
     }

@@ -1,4 +1,4 @@
-// Scalar pieces that every kernel here needs: conversions, feature maps, angles and powers of the decay.
+// Scalar pieces that every kernel here needs: conversions, feature maps, sums, angles and powers of the decay.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +78,14 @@ __device__ __forceinline__ float map_derivative(FeatureMap map, float x) {
     case FeatureMap::kIdentity: return 1.0F;
   }
   return 1.0F;
+}
+
+// What the 32 threads of a warp hold, added up for all of them.
+template <class T>
+__device__ __forceinline__ T sum_over_warp(T x) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(0xffffffffU, x, offset);
+  return x;
 }
 
 // A power of two in which numbers up to `largest` stay below 2^15, where float16 has room for some that are 2^29 times

@@ -200,8 +200,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
   if (p.store == StoreState::kOfSegment) store_state(segment);
   if (p.store == StoreState::kFinal && last_segment) store_state(p.total_slot);
   if (C::kOwn && p.decay_gradient != nullptr) {
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) decay_sum += __shfl_xor_sync(0xffffffffU, decay_sum, offset);
+    decay_sum = sum_over_warp(decay_sum);
     double* sums = reinterpret_cast<double*>(shared);
     if (lane == 0) sums[warp] = decay_sum;
     __syncthreads();

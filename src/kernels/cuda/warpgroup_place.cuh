@@ -115,14 +115,7 @@ struct WarpgroupPlace {
     asm volatile("" : "+r"(x));
     return x;
   }
-  __device__ __forceinline__ static double sum_over_warp(double x) {
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(0xffffffffU, x, offset);
-    return x;
-  }
-  __device__ __forceinline__ int token_at(int position) const {
-    return reversed ? padded - 1 - position : position;
-  }
+  __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
   __device__ __forceinline__ static bool has(int token, int length) {
     return static_cast<unsigned>(token) < static_cast<unsigned>(length);
   }
@@ -142,9 +135,7 @@ struct WarpgroupPlace {
     if (p.initial == InitialState::kZero) return nullptr;
     return slot_in(p.states, p.slots, p.initial == InitialState::kOfSegment ? segment * p.slot_step : p.total_slot);
   }
-  __device__ __forceinline__ float log_decay() const {
-    return p.log_decay == nullptr ? 0.0F : p.log_decay[head];
-  }
+  __device__ __forceinline__ float log_decay() const { return p.log_decay == nullptr ? 0.0F : p.log_decay[head]; }
   __device__ __forceinline__ std::int64_t row_scalar_at(int token) const {
     return (static_cast<std::int64_t>(batch) * p.q_length + q_begin + token) * p.heads + head;
   }
