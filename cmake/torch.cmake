@@ -1,6 +1,23 @@
 # libtorch: the distribution's by default, any newer one through CMAKE_PREFIX_PATH.
 find_package(Torch REQUIRED)
 
+# torch brings libstdc++ as a shared library. A second one, linked statically into libcosformer.so, would share some of
+# its symbols with the first, and the first number in an error message would crash.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/shared_standard_library)
+  file(WRITE ${probe}.cc "#include <iostream>\nint main() { std::cout << 1; }\n")
+  try_compile(cosformer_probe_links ${probe} SOURCES ${probe}.cc COPY_FILE ${probe}.out)
+  if(cosformer_probe_links)
+    file(STRINGS ${probe}.out shared REGEX "libstdc\\+\\+\\.so" LIMIT_COUNT 1)
+    if(NOT shared)
+      message(FATAL_ERROR
+        "cosformer: ${CMAKE_CXX_COMPILER} links libstdc++ statically, while libtorch uses the shared one; both in one "
+        "process would crash. Configure with a compiler that has libstdc++.so, such as "
+        "-DCMAKE_CXX_COMPILER=/usr/bin/g++.")
+    endif()
+  endif()
+endif()
+
 # Torch's own flags, as a target, so that nobody sets global flags.
 add_library(cosformer_torch INTERFACE)
 target_link_libraries(cosformer_torch INTERFACE ${TORCH_LIBRARIES})

@@ -98,7 +98,12 @@ template <class Meanwhile, class Start>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::run(Meanwhile meanwhile, Start start) {
   place();
   if (!kInter && p.frame == Frame::kBoth && segment + p.slot_step >= p.segments) return;  // nothing starts after them
-  run(span(), meanwhile, start);
+  const Span chunks = span();
+  run(chunks, meanwhile, start);
+  if constexpr (kUpdate) {  // where no state runs, registers should not be kept for it
+    if (p.store == StoreState::kOfSegment) store_state(segment);
+    if (p.store == StoreState::kFinal && chunks.last) store_state(p.total_slot);
+  }
 }
 
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
@@ -175,10 +180,6 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     }
   }
   if constexpr (kBoxes) boxes::await_stores();
-  if constexpr (kUpdate) {  // where no state runs, registers should not be kept for it
-    if (p.store == StoreState::kOfSegment) store_state(segment);
-    if (p.store == StoreState::kFinal && chunks.last) store_state(p.total_slot);
-  }
   if constexpr (kDecayGradient) {
     const double sum = sum_over_warp(decay_sum());
     double* sums = reinterpret_cast<double*>(row_turns());

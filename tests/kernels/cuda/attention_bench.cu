@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -209,7 +210,8 @@ struct RelativeError {
   }
 };
 
-void bench_shape(const Shape& s, double rate) {
+// `rate`: of a copy. Without one every pass runs once, untimed, for a profiler.
+void bench_shape(const Shape& s, std::optional<double> rate) {
   const std::int64_t count = s.batch * s.length * s.heads * s.dim;
   const DeviceMemory q = random_tensor(s.dtype, count, 1), k = random_tensor(s.dtype, count, 1ULL << 40),
                      v = random_tensor(s.dtype, count, 2ULL << 40), dout = random_tensor(s.dtype, count, 3ULL << 40);
@@ -263,6 +265,12 @@ void bench_shape(const Shape& s, double rate) {
   const auto backward = [&](cudaStream_t stream) {
     check(attention_bwd(p, g, bwd_space.data(), bwd_space.bytes(), stream), "attention_bwd");
   };
+  if (!rate) {
+    forward(nullptr);
+    backward(nullptr);
+    check(cudaDeviceSynchronize(), "both passes");
+    return;
+  }
   const double fwd = median_ms(forward, 21), bwd = median_ms(backward, 21);
   const double both = median_ms(
       [&](cudaStream_t stream) {
@@ -295,7 +303,7 @@ void bench_shape(const Shape& s, double rate) {
       "{\"shape\": \"%s\", \"fwd_ms\": %.4f, \"bwd_ms\": %.4f, \"fwd_bwd_ms\": %.4f, \"fwd_copy_fraction\": %.3f, "
       "\"fwd_bwd_copy_fraction\": %.3f, \"workspace_fraction\": %.4f, \"error_out\": %s, \"error_dq\": %s, "
       "\"error_dk\": %s, \"error_dv\": %s}\n",
-      s.name, fwd, bwd, both, 4 * tensors / rate / fwd, 12 * tensors / rate / both,
+      s.name, fwd, bwd, both, 4 * tensors / *rate / fwd, 12 * tensors / *rate / both,
       static_cast<double>(std::max(fwd_space.bytes(), bwd_space.bytes()) + key_sums.bytes()) / (8 * tensors),
       e_out.text().c_str(), e_dq.text().c_str(), e_dk.text().c_str(), e_dv.text().c_str());
   std::fflush(stdout);
@@ -303,7 +311,7 @@ void bench_shape(const Shape& s, double rate) {
 
 // 1024 heads of 128 with a state each, which some calls fill: bytes are the state's, read and written, and the error is
 // that of the last call's rows against the definition over all tokens.
-void bench_decode(std::int64_t tokens, double rate) {
+void bench_decode(std::int64_t tokens, std::optional<double> rate) {
   constexpr std::int64_t kCalls = 8;
   const Shape s{"decode-128", kBf16, 64, kCalls * tokens, 16, 128, true, false, false};
   const std::int64_t count = s.batch * s.length * s.heads * s.dim;
@@ -340,6 +348,7 @@ void bench_decode(std::int64_t tokens, double rate) {
     check(attention_decode(p, nullptr), "attention_decode");
   }
   check(cudaDeviceSynchronize(), "attention_decode");
+  if (!rate) return;
   RelativeError error;
   for (const std::int64_t head : {0, 5, 15}) {
     const std::int64_t batch = head * 4;
@@ -351,7 +360,7 @@ void bench_decode(std::int64_t tokens, double rate) {
   const double ms = median_ms([&](cudaStream_t stream) { check(attention_decode(p, stream), "attention_decode"); }, 31);
   const double bytes = 2.0 * sizeof(float) * static_cast<double>(kv_count + z_count);
   std::printf("{\"shape\": \"%s-%lld\", \"ms\": %.4f, \"copy_fraction\": %.3f, \"error_out\": %s}\n", s.name,
-              static_cast<long long>(tokens), ms, bytes / rate / ms, error.text().c_str());
+              static_cast<long long>(tokens), ms, bytes / *rate / ms, error.text().c_str());
 }
 
 }  // namespace
@@ -359,15 +368,16 @@ void bench_decode(std::int64_t tokens, double rate) {
 int bench_main(int argc, char** argv) {
   const std::string filter = argc > 1 ? argv[1] : "";
   try {
-    const double rate = copy_rate();
-    std::printf("{\"copy_TB_per_s\": %.3f}\n", rate * 1e-9);
+    const std::optional<double> rate =
+        std::strcmp(argv[0], "profile") == 0 ? std::nullopt : std::optional<double>(copy_rate());
+    if (rate) std::printf("{\"copy_TB_per_s\": %.3f}\n", *rate * 1e-9);
     for (const Shape& shape : kShapes) {
-      if (std::strstr(shape.name, filter.c_str()) != nullptr) bench_shape(shape, rate);
+      if (rate ? std::strstr(shape.name, filter.c_str()) != nullptr : shape.name == filter) bench_shape(shape, rate);
     }
     for (const std::int64_t tokens : {1, 4, 8}) {
       if (filter.empty() || filter == "decode") bench_decode(tokens, rate);
     }
-    if (filter.empty() || filter == "norm") bench_row_norms(rate);
+    if (rate && (filter.empty() || filter == "norm")) bench_row_norms(*rate);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -3,7 +3,8 @@
 
 namespace cosformer::kernels::cuda::testing {
 
-// bench [filter]: runs the shapes whose name contains the filter; one JSON line each.
+// bench [filter]: times the shapes whose name contains the filter; one JSON line each.
+// profile NAME: runs the passes of one shape once, for a profiler.
 int bench_main(int argc, char** argv);
 
 }  // namespace cosformer::kernels::cuda::testing

@@ -337,6 +337,25 @@ TEST_P(AttentionCuda, LargeSumsCostNoDigits) {
   }
 }
 
+void run_decode_cases(const std::vector<AttentionCase>& cases) {
+  for (const Prepared& prepared : prepare(cases)) {
+    SCOPED_TRACE(prepared.c.describe());
+    try {
+      const CaseResult result = run_on_device(prepared.c, prepared.data, Path::kDecode);
+      for (const verify::PartError& part : verify::compare(prepared.c, prepared.yardstick, result)) {
+        const std::string name = part.name;
+        if (name != "out" && name != "state_kv" && name != "state_z") continue;
+        EXPECT_TRUE(part.within()) << name << " error " << part.error << " bound " << part.bound;
+      }
+      const CaseResult again = run_on_device(prepared.c, prepared.data, Path::kDecode);
+      EXPECT_TRUE(same_bits(result.out, again.out) && same_bits(result.state_kv, again.state_kv) &&
+                  same_bits(result.state_z, again.state_z));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+}
+
 TEST_P(AttentionCuda, Decode) {
   std::vector<AttentionCase> cases;
   const auto count = static_cast<std::size_t>(environment_number("COSFORMER_CUDA_CASES", 40));
@@ -345,21 +364,36 @@ TEST_P(AttentionCuda, Decode) {
     if (!c.carry_state || c.q_lengths[0] < 1) continue;
     cases.push_back(c);
   }
-  for (const Prepared& prepared : prepare(cases)) {
-    try {
-      const CaseResult result = run_on_device(prepared.c, prepared.data, Path::kDecode);
-      for (const verify::PartError& part : verify::compare(prepared.c, prepared.yardstick, result)) {
-        const std::string name = part.name;
-        if (name != "out" && name != "state_kv" && name != "state_z") continue;
-        EXPECT_TRUE(part.within()) << name << " error " << part.error << " bound " << part.bound << "  "
-                                   << prepared.c.describe();
-      }
-      const CaseResult again = run_on_device(prepared.c, prepared.data, Path::kDecode);
-      EXPECT_TRUE(same_bits(result.out, again.out) && same_bits(result.state_kv, again.state_kv));
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
+  run_decode_cases(cases);
+}
+
+// Dims and numbers of tokens one by one, and more heads than a device has blocks at once.
+TEST_P(AttentionCuda, DecodeManyHeads) {
+  struct Shape {
+    std::int64_t batch, heads, dim, value_dim, tokens;
+  };
+  constexpr Shape kShapes[] = {{3, 2, 128, 128, 1}, {50, 12, 64, 64, 8}, {23, 13, 24, 96, 3}, {2, 3, 256, 256, 8},
+                               {9, 31, 5, 12, 1},   {1, 1, 100, 4, 4},   {40, 16, 16, 8, 6},  {2, 2, 130, 200, 2}};
+  std::vector<AttentionCase> cases;
+  for (const auto& [batch, heads, dim, value_dim, tokens] : kShapes) {
+    AttentionCase c;
+    c.seed = 950'000 + cases.size();
+    c.dtype = GetParam();
+    c.batch = batch;
+    c.heads = heads;
+    c.dim = dim;
+    c.value_dim = value_dim;
+    c.q_lengths = c.k_lengths = {tokens};
+    c.carry_state = true;
+    c.position = 123 + 1'000'000'000 * static_cast<std::int64_t>(cases.size() % 2);
+    c.horizon = 2'000;  // of both positions the same angle, at which all weights are positive
+    c.decay = cases.size() % 2 == 1;
+    c.key_mask = cases.size() % 3 == 2;
+    cases.push_back(c);
   }
+  const auto count = static_cast<std::size_t>(environment_number("COSFORMER_CUDA_CASES", 40));
+  cases.resize(std::min(cases.size(), count));
+  run_decode_cases(cases);
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes, AttentionCuda, ::testing::Values(DType::kBFloat16, DType::kFloat16, DType::kFloat32),
@@ -383,7 +417,7 @@ TEST(AttentionCudaContract, RefusesWhatItCannotDo) {
 }  // namespace cosformer::kernels::cuda::testing
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "bench") == 0) {
+  if (argc > 1 && (std::strcmp(argv[1], "bench") == 0 || std::strcmp(argv[1], "profile") == 0)) {
     return cosformer::kernels::cuda::testing::bench_main(argc - 1, argv + 1);
   }
   ::testing::InitGoogleTest(&argc, argv);
