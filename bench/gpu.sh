@@ -21,6 +21,7 @@ record cuda/attention-64k $run bench attention "${shape[@]}" --batch 1 --lengths
 record cuda/peers-1k $run bench peers --device cuda --dtype bfloat16 --batch 64 --lengths 1024 --heads 16 --seconds 0.2
 record cuda/peers-16k $run bench peers --device cuda --dtype bfloat16 --batch 4 --lengths 16384 --heads 16 --seconds 0.2
 record cuda/kernel-bench $build/bin/attention_cuda_test bench
+record cuda/kernel-profile python3 bench/kernel_profile.py $build/bin/attention_cuda_test
 
 # Memory errors, uninitialised reads and races, on few and short cases.
 some='*Random*:*Wide*:*Long*:*Absent*:*Full*:*Segments*:*Decode*:*Embedding*'
