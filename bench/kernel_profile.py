@@ -50,7 +50,7 @@ def launches(program, shape):
                 continue
             at = titles.index(metric)
             value = float(row[at].replace(",", "")) * scales.get(units[at], 1)
-            cells.append(f"{value:.1f}" + ("%" if "%" in scales else "") if "registers" not in metric else f"{value:.0f}")
+            cells.append(f"{value:.0f}" if "registers" in metric else f"{value:.1f}" + ("%" if "%" in scales else ""))
         yield short(row[titles.index("Kernel Name")]), cells
 
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/numbers.cuh"
@@ -41,68 +42,68 @@ template <class Io, int kTokens>
 class DecodeTokens {
  public:
   __device__ __forceinline__ DecodeTokens(const Problem& problem, DecodeShared<kTokens>& shared, std::int64_t index)
-      : p(problem),
-        s(shared),
-        head_index(index),
-        sequence(index / problem.heads),
-        head(static_cast<int>(index % problem.heads)),
-        dim(static_cast<int>(problem.dim)),
-        value_dim(static_cast<int>(problem.value_dim)),
-        tokens(kTokens == 1 ? 1 : static_cast<int>(problem.q_length)) {}
+      : p_(problem),
+        s_(shared),
+        head_index_(index),
+        sequence_(index / problem.heads),
+        head_(static_cast<int>(index % problem.heads)),
+        dim_(static_cast<int>(problem.dim)),
+        value_dim_(static_cast<int>(problem.value_dim)),
+        tokens_(kTokens == 1 ? 1 : static_cast<int>(problem.q_length)) {}
 
   // Asks for the tokens, which may take a while.
   __device__ __forceinline__ void load() {
-    const bool exists = own_token < tokens;
-    if (exists) {
+    if (own_token_ < tokens_) {
       const bool seen =
-          p.key_mask == nullptr || p.key_mask[sequence * p.mask_batch_stride + own_token * p.mask_time_stride];
-      const Io *q = row(p.q), *k = row(p.k), *v = row(p.v);
+          p_.key_mask == nullptr || p_.key_mask[sequence_ * p_.mask_batch_stride + own_token_ * p_.mask_time_stride];
+      const Io *q = row(p_.q), *k = row(p_.k), *v = row(p_.v);
 #pragma unroll
       for (int n = 0; n < kTokens; ++n) {
-        const int d = own_first + n * kStep;
-        if (d >= dim) break;
-        own_k[n] = seen ? map_forward(p.feature_map, to_float(k[d])) : 0.0F;
-        own_q[n] = map_forward(p.feature_map, to_float(q[d]));
+        const int d = own_first_ + n * kStep;
+        if (d >= dim_) break;
+        own_k_[n] = seen ? map_forward(p_.feature_map, to_float(k[d])) : 0.0F;
+        own_q_[n] = map_forward(p_.feature_map, to_float(q[d]));
       }
-      for (int c = own_first; c < value_dim; c += kStep) s.values[own_token][c] = seen ? to_float(v[c]) : 0.0F;
+      for (int c = own_first_; c < value_dim_; c += kStep) s_.values[own_token_][c] = seen ? to_float(v[c]) : 0.0F;
     }
-    if (thread < dim && p.state_z_in != nullptr) {
-      const float* in = p.state_z_in + head_index * 2 * dim + thread;
-      z = {in[0], in[dim]};
+    if (thread_ < dim_ && p_.state_z_in != nullptr) {
+      const float* in = p_.state_z_in + head_index_ * 2 * dim_ + thread_;
+      z_ = {in[0], in[dim_]};
     }
-    s.keys[thread] = z;
-    if (thread < kTokens) {
-      const double theta = p.theta_per_head == nullptr ? p.theta : static_cast<double>(p.theta_per_head[head]);
-      s.turns[thread] = turn_of(theta, reduced_position(p.position, p.period, sequence) + thread);
+    s_.keys[thread_] = z_;
+    if (thread_ < kTokens) {
+      const double theta = p_.theta_per_head == nullptr ? p_.theta : static_cast<double>(p_.theta_per_head[head_]);
+      s_.turns[thread_] = turn_of(theta, reduced_position(p_.position, p_.period, sequence_) + thread_);
     }
-    if (warp == 1 && lane <= tokens) s.powers[lane] = decay_of(p.log_decay == nullptr ? 0.0F : p.log_decay[head], lane);
+    if (warp_ == 1 && lane_ <= tokens_)
+      s_.powers[lane_] = decay_of(p_.log_decay == nullptr ? 0.0F : p_.log_decay[head_], lane_);
   }
 
   // What they make of it can be read by all threads afterwards.
   __device__ __forceinline__ void prepare() {
     meet();
-    const Turn turn = s.turns[own_token];
+    const Turn turn = s_.turns[own_token_];
 #pragma unroll
     for (int n = 0; n < kTokens; ++n) {
-      const int d = own_first + n * kStep;
-      if (d >= dim) break;
-      s.features[own_token][d] =
-          make_float4(own_k[n] * turn.cosine, own_k[n] * turn.sine, own_q[n] * turn.cosine, own_q[n] * turn.sine);
+      const int d = own_first_ + n * kStep;
+      if (d >= dim_) break;
+      s_.features[own_token_][d] =
+          make_float4(own_k_[n] * turn.cosine, own_k_[n] * turn.sine, own_q_[n] * turn.cosine, own_q_[n] * turn.sine);
     }
     meet();
-    if (warp < tokens) meet_tokens();
-    carried = s.powers[tokens];
-    if (thread < dim && p.state_z_out != nullptr) leave_keys();
+    if (warp_ < tokens_) meet_tokens();
+    carried_ = s_.powers[tokens_];
+    if (thread_ < dim_ && p_.state_z_out != nullptr) leave_keys();
   }
 
   template <int kVector>
   __device__ __forceinline__ void begin(DecodeColumns<kTokens, kVector>& columns, int column) const {
 #pragma unroll
     for (int token = 0; token < kTokens; ++token) {
-      if (token >= tokens) break;
+      if (token >= tokens_) break;
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
-        columns.added[token][i] = s.values[token][column + i] * s.powers[tokens - 1 - token];
+        columns.added[token][i] = s_.values[token][column + i] * s_.powers[tokens_ - 1 - token];
       }
     }
   }
@@ -115,10 +116,10 @@ class DecodeTokens {
 #pragma unroll
     for (int part = 0; part < 2; ++part)
 #pragma unroll
-      for (int i = 0; i < kVector; ++i) next[part].x[i] = state[part].x[i] * carried;
+      for (int i = 0; i < kVector; ++i) next[part].x[i] = state[part].x[i] * carried_;
 #pragma unroll
     for (int token = 0; token < kTokens; ++token) {
-      const float4 f = s.features[token][d];
+      const float4 f = s_.features[token][d];
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
         float& sum = columns.sums[token][i];
@@ -135,29 +136,29 @@ class DecodeTokens {
   template <int kVector>
   __device__ __forceinline__ void finish(const DecodeColumns<kTokens, kVector>& columns, int column, int group,
                                          int groups) {
-    static_assert(sizeof(s.features) >= kTokens * kDecodeThreads * kVector * sizeof(float));
+    static_assert(sizeof(s_.features) >= kTokens * kDecodeThreads * kVector * sizeof(float));
     meet();  // features have been read
-    float* const partial = reinterpret_cast<float*>(s.features);
+    float* const partial = reinterpret_cast<float*>(s_.features);
     if (group < groups) {
 #pragma unroll
       for (int token = 0; token < kTokens; ++token) {
-        if (token >= tokens) break;
+        if (token >= tokens_) break;
 #pragma unroll
         for (int i = 0; i < kVector; ++i) {
-          partial[(token * groups + group) * value_dim + column + i] = columns.sums[token][i];
+          partial[(token * groups + group) * value_dim_ + column + i] = columns.sums[token][i];
         }
       }
     }
     meet();
-    if (own_token >= tokens) return;
-    Io* const out = row(p.out);
+    if (own_token_ >= tokens_) return;
+    Io* const out = row(p_.out);
     const float size =
-        p.normalizer == Normalizer::kSum ? fmaxf(s.denominators[own_token], static_cast<float>(p.eps)) : 1.0F;
-    for (int c = own_first; c < value_dim; c += kStep) {
+        p_.normalizer == Normalizer::kSum ? fmaxf(s_.denominators[own_token_], static_cast<float>(p_.eps)) : 1.0F;
+    for (int c = own_first_; c < value_dim_; c += kStep) {
       float sum = 0.0F;
-      for (int r = 0; r < groups; ++r) sum += partial[(own_token * groups + r) * value_dim + c];
-      sum *= s.powers[own_token + 1];
-      for (int j = 0; j <= own_token; ++j) sum += s.similarities[own_token][j] * s.values[j][c];
+      for (int r = 0; r < groups; ++r) sum += partial[(own_token_ * groups + r) * value_dim_ + c];
+      sum *= s_.powers[own_token_ + 1];
+      for (int j = 0; j <= own_token_; ++j) sum += s_.similarities[own_token_][j] * s_.values[j][c];
       out[c] = from_float<Io>(sum / size);
     }
   }
@@ -174,7 +175,7 @@ class DecodeTokens {
 
   template <class AnyView>
   __device__ __forceinline__ auto row(const AnyView& view) const {
-    const std::int64_t at = sequence * view.batch_stride + own_token * view.time_stride + head * view.head_stride;
+    const std::int64_t at = sequence_ * view.batch_stride + own_token_ * view.time_stride + head_ * view.head_stride;
     if constexpr (std::is_const_v<std::remove_pointer_t<decltype(view.data)>>) {
       return static_cast<const Io*>(view.data) + at;
     } else {
@@ -185,53 +186,53 @@ class DecodeTokens {
   // Tokens see each other by the definition, a warp each.
   __device__ __forceinline__ void meet_tokens() {
     float of_keys = 0.0F, of_key[kTokens] = {};
-    for (int d = lane; d < dim; d += 32) {
-      const float4 own = s.features[warp][d];
-      const float2 before = s.keys[d];
+    for (int d = lane_; d < dim_; d += 32) {
+      const float4 own = s_.features[warp_][d];
+      const float2 before = s_.keys[d];
       of_keys += own.z * before.x + own.w * before.y;
 #pragma unroll
       for (int j = 0; j < kTokens; ++j) {
-        if (j <= warp) of_key[j] += own.z * s.features[j][d].x + own.w * s.features[j][d].y;
+        if (j <= warp_) of_key[j] += own.z * s_.features[j][d].x + own.w * s_.features[j][d].y;
       }
     }
-    float total = sum_over_warp(of_keys) * s.powers[warp + 1];
+    float total = sum_over_warp(of_keys) * s_.powers[warp_ + 1];
 #pragma unroll
     for (int j = 0; j < kTokens; ++j) {
-      if (j > warp) break;
-      const float similarity = sum_over_warp(of_key[j]) * s.powers[warp - j];
+      if (j > warp_) break;
+      const float similarity = sum_over_warp(of_key[j]) * s_.powers[warp_ - j];
       total += similarity;
-      if (lane == 0) s.similarities[warp][j] = similarity;
+      if (lane_ == 0) s_.similarities[warp_][j] = similarity;
     }
-    if (lane != 0) return;
-    s.denominators[warp] = total;
-    if (p.denominator.data == nullptr) return;
-    const View& to = p.denominator;
-    static_cast<float*>(to.data)[sequence * to.batch_stride + warp * to.time_stride + head * to.head_stride] = total;
+    if (lane_ != 0) return;
+    s_.denominators[warp_] = total;
+    if (p_.denominator.data == nullptr) return;
+    const View& to = p_.denominator;
+    static_cast<float*>(to.data)[sequence_ * to.batch_stride + warp_ * to.time_stride + head_ * to.head_stride] = total;
   }
 
   __device__ __forceinline__ void leave_keys() {
-    z = {z.x * carried, z.y * carried};
+    z_ = {z_.x * carried_, z_.y * carried_};
 #pragma unroll
     for (int token = 0; token < kTokens; ++token) {
-      if (token >= tokens) break;
-      z.x += s.features[token][thread].x * s.powers[tokens - 1 - token];
-      z.y += s.features[token][thread].y * s.powers[tokens - 1 - token];
+      if (token >= tokens_) break;
+      z_.x += s_.features[token][thread_].x * s_.powers[tokens_ - 1 - token];
+      z_.y += s_.features[token][thread_].y * s_.powers[tokens_ - 1 - token];
     }
-    float* out = p.state_z_out + head_index * 2 * dim + thread;
-    out[0] = z.x;
-    out[dim] = z.y;
+    float* out = p_.state_z_out + head_index_ * 2 * dim_ + thread_;
+    out[0] = z_.x;
+    out[dim_] = z_.y;
   }
 
-  const Problem& p;
-  DecodeShared<kTokens>& s;
-  const std::int64_t head_index, sequence;
-  const int head, dim, value_dim, tokens;
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const Problem& p_;
+  DecodeShared<kTokens>& s_;
+  const std::int64_t head_index_, sequence_;
+  const int head_, dim_, value_dim_, tokens_;
+  const int thread_ = static_cast<int>(threadIdx.x), lane_ = thread_ % 32, warp_ = thread_ / 32;
   // The token whose numbers this warp brings and writes, and where its lanes' share of them begins.
-  const int own_token = warp / kWarps, own_first = warp % kWarps * 32 + lane;
-  float own_k[kTokens] = {}, own_q[kTokens] = {};  // until the tokens' angles are known
-  float2 z = {0.0F, 0.0F};
-  float carried = 0.0F;
+  const int own_token_ = warp_ / kWarps, own_first_ = warp_ % kWarps * 32 + lane_;
+  float own_k_[kTokens] = {}, own_q_[kTokens] = {};  // until the tokens' angles are known
+  float2 z_ = {0.0F, 0.0F};
+  float carried_ = 0.0F;
 };
 
 }  // namespace cosformer::kernels::cuda
