@@ -8,6 +8,7 @@ shares are what to read here.
 import csv
 import io
 import re
+import shutil
 import subprocess
 import sys
 
@@ -55,6 +56,11 @@ def launches(program, shape):
 
 
 def main():
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    if shutil.which("ncu") is None:
+        sys.exit("kernel_profile: Nsight Compute's ncu is not on PATH")
     program, shapes = sys.argv[1], sys.argv[2:] or SHAPES
     for shape in shapes:
         print(f"{shape:50}" + "".join(f"{title:>11}" for title, _, _ in COLUMNS))

@@ -10,7 +10,7 @@
 
 namespace cosformer::kernels::cuda {
 
-constexpr int kDecodeThreads = 256;  // that work on a head together
+constexpr int kDecodeThreads = 256;  // of a block, which has one head
 
 // A block's shared memory.
 template <int kTokens>
@@ -81,7 +81,7 @@ class DecodeTokens {
 
   // What they make of it can be read by all threads afterwards.
   __device__ __forceinline__ void prepare() {
-    meet();
+    __syncthreads();
     const Turn turn = s_.turns[own_token_];
 #pragma unroll
     for (int n = 0; n < kTokens; ++n) {
@@ -90,7 +90,7 @@ class DecodeTokens {
       s_.features[own_token_][d] =
           make_float4(own_k_[n] * turn.cosine, own_k_[n] * turn.sine, own_q_[n] * turn.cosine, own_q_[n] * turn.sine);
     }
-    meet();
+    __syncthreads();
     if (warp_ < tokens_) meet_tokens();
     carried_ = s_.powers[tokens_];
     if (thread_ < dim_ && p_.state_z_out != nullptr) leave_keys();
@@ -137,7 +137,7 @@ class DecodeTokens {
   __device__ __forceinline__ void finish(const DecodeColumns<kTokens, kVector>& columns, int column, int group,
                                          int groups) {
     static_assert(sizeof(s_.features) >= kTokens * kDecodeThreads * kVector * sizeof(float));
-    meet();  // features have been read
+    __syncthreads();  // features have been read
     float* const partial = reinterpret_cast<float*>(s_.features);
     if (group < groups) {
 #pragma unroll
@@ -149,7 +149,7 @@ class DecodeTokens {
         }
       }
     }
-    meet();
+    __syncthreads();
     if (own_token_ >= tokens_) return;
     Io* const out = row(p_.out);
     const float size =
@@ -161,11 +161,6 @@ class DecodeTokens {
       for (int j = 0; j <= own_token_; ++j) sum += s_.similarities[own_token_][j] * s_.values[j][c];
       out[c] = from_float<Io>(sum / size);
     }
-  }
-
-  // Of the kDecodeThreads alone: a block may have others.
-  __device__ __forceinline__ static void meet() {
-    asm volatile("bar.sync 1, %0;" ::"n"(kDecodeThreads) : "memory");
   }
 
  private:
