@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/numbers.cuh"
@@ -56,7 +55,7 @@ class DecodeTokens {
     if (own_token_ < tokens_) {
       const bool seen =
           p_.key_mask == nullptr || p_.key_mask[sequence_ * p_.mask_batch_stride + own_token_ * p_.mask_time_stride];
-      const Io *q = row(p_.q), *k = row(p_.k), *v = row(p_.v);
+      const Io *q = own_row(p_.q), *k = own_row(p_.k), *v = own_row(p_.v);
 #pragma unroll
       for (int n = 0; n < kTokens; ++n) {
         const int d = own_first_ + n * kStep;
@@ -79,7 +78,7 @@ class DecodeTokens {
       s_.powers[lane_] = decay_of(p_.log_decay == nullptr ? 0.0F : p_.log_decay[head_], lane_);
   }
 
-  // What they make of it can be read by all threads afterwards.
+  // Features can be read by all threads afterwards; what tokens are to each other waits for finish.
   __device__ __forceinline__ void prepare() {
     __syncthreads();
     const Turn turn = s_.turns[own_token_];
@@ -151,7 +150,7 @@ class DecodeTokens {
     }
     __syncthreads();
     if (own_token_ >= tokens_) return;
-    Io* const out = row(p_.out);
+    Io* const out = static_cast<Io*>(p_.out.data) + at(p_.out, own_token_);
     const float size =
         p_.normalizer == Normalizer::kSum ? fmaxf(s_.denominators[own_token_], static_cast<float>(p_.eps)) : 1.0F;
     for (int c = own_first_; c < value_dim_; c += kStep) {
@@ -168,14 +167,13 @@ class DecodeTokens {
   static constexpr int kStep = kWarps * 32;
   static_assert(kWarps * kTokens * 32 == kDecodeThreads && kDecodeThreads >= kMaxHeadDim);
 
+  // Where a token's numbers begin in a view.
   template <class AnyView>
-  __device__ __forceinline__ auto row(const AnyView& view) const {
-    const std::int64_t at = sequence_ * view.batch_stride + own_token_ * view.time_stride + head_ * view.head_stride;
-    if constexpr (std::is_const_v<std::remove_pointer_t<decltype(view.data)>>) {
-      return static_cast<const Io*>(view.data) + at;
-    } else {
-      return static_cast<Io*>(view.data) + at;
-    }
+  __device__ __forceinline__ std::int64_t at(const AnyView& view, int token) const {
+    return sequence_ * view.batch_stride + token * view.time_stride + head_ * view.head_stride;
+  }
+  __device__ __forceinline__ const Io* own_row(const ConstView& view) const {
+    return static_cast<const Io*>(view.data) + at(view, own_token_);
   }
 
   // Tokens see each other by the definition, a warp each.
@@ -200,9 +198,7 @@ class DecodeTokens {
     }
     if (lane_ != 0) return;
     s_.denominators[warp_] = total;
-    if (p_.denominator.data == nullptr) return;
-    const View& to = p_.denominator;
-    static_cast<float*>(to.data)[sequence_ * to.batch_stride + warp_ * to.time_stride + head_ * to.head_stride] = total;
+    if (p_.denominator.data != nullptr) static_cast<float*>(p_.denominator.data)[at(p_.denominator, warp_)] = total;
   }
 
   __device__ __forceinline__ void leave_keys() {
