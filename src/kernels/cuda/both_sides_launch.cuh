@@ -12,7 +12,7 @@ template <class L>
 __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     after_states_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   if (threadIdx.x == 0) set_up_stages<L>(shared);
   __syncthreads();
   run_occupations<L::kProducerRegisters, L::kSumRegisters>([&] { AfterProducer<L>(params, shared).run(); },
@@ -24,7 +24,7 @@ template <class L>
 __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     both_sides_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   if (threadIdx.x == 0) {
     set_up_stages<L>(shared);
     barriers::set_up(shared_address(shared) + L::own_full(), 128);

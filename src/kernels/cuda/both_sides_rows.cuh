@@ -21,11 +21,11 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   }
   __device__ __forceinline__ float* table_start() const { return reinterpret_cast<float*>(shared + L::kDistances); }
   // Of both halves' warpgroups.
-  __device__ __forceinline__ void meet_other() { asm volatile("bar.sync 4, %0;" ::"n"(L::kRowThreads) : "memory"); }
+  __device__ __forceinline__ void meet_other() { meet_at<4, L::kRowThreads>(); }
 
   // Addresses are made anew from here on: kept ones would cost gradients registers that they do not have.
   __device__ __forceinline__ void forget_addresses() {
-    if constexpr (!L::kForward) asm volatile("" : "+r"(Base::warp), "+r"(Base::lane), "+r"(Base::g), "+r"(Base::t));
+    if constexpr (!L::kForward) forget(Base::warp, Base::lane, Base::g, Base::t);
   }
 
   // cos(θΔ)γ^|Δ| at entry kPair − Δ, and once more shifted by one. Columns of the other half are 64 entries further.
@@ -92,7 +92,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   // score. `offset`: from this half's tokens to the columns'.
   __device__ __forceinline__ void count_within(const float (&scores)[8][4], const A (&other)[4], int offset) {
     float sum = 0.0F;
-    const float first = static_cast<float>(this->anew(warp * 16 + g - 2 * t) - offset);
+    const float first = static_cast<float>(anew(warp * 16 + g - 2 * t) - offset);
 #pragma unroll
     for (int n = 0; n < 8; ++n)
 #pragma unroll
@@ -142,7 +142,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
   __device__ __forceinline__ void value_rows(int stage, int tile, const A (&near_other)[4], const A (&far_other)[4],
                                              float (&out)[kTiles][4]) {
     const float4* turns = this->row_turns(stage, half) + warp * 16 + g;
-    stage = this->anew(stage);
+    stage = anew(stage);
     const auto add_values = [&](int of, const A(&of_columns)[4]) {
       const int values_at = L::value_tile(stage, of);
       const std::uint64_t values = wgmma::descriptor(base + values_at, L::column_extra(stage, of) - values_at);
@@ -185,7 +185,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
       if constexpr (L::kKeys) count_within(scores, far_other, half == 0 ? kChunk : -kChunk);
       weigh_scores(false, scores, far_weights);
     }
-    stage = this->anew(stage);
+    stage = anew(stage);
     forget_addresses();
     add_values(1 - half, far_weights);
     update(stage);
@@ -264,7 +264,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
       forget_addresses();
       weigh_scores(false, scores, far_weights);
     }
-    stage = this->anew(stage);
+    stage = anew(stage);
     add_features(1 - half, far_weights, true);
     A x[4], cosine[4], sine[4];  // rows are loaded once more: registers
     forget_addresses();
@@ -282,7 +282,7 @@ struct BothSidesRows : BothSidesWarpgroup<L> {
     wgmma::settle(within);
     wgmma::settle(out);
     forget_addresses();
-    if constexpr (L::kQueries) update(this->anew(stage));
+    if constexpr (L::kQueries) update(anew(stage));
     forget_addresses();
     this->dots_with_features(base + own, out, from_both);
     const float dots[2] = {2.0F * from_before[0] - from_both[0], 2.0F * from_before[1] - from_both[1]};

@@ -1,11 +1,11 @@
 // One to eight new tokens on a carried state: every number of the state is read once, updated and written once.
 #include <cstdint>
 
-#include <cuda_runtime.h>
-
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/decode_tokens.cuh"
 #include "kernels/cuda/device_numbers.cuh"
+#include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/launch.cuh"
 
 namespace cosformer::kernels::cuda {
 namespace {
@@ -33,7 +33,7 @@ __device__ __forceinline__ void store_piece(float* p, const StatePiece<kVector>&
 // first line on, kAhead features of it: what is made of the tokens themselves costs the memory no time.
 template <class Io, int kTokens, int kVector>
 __global__ void __launch_bounds__(kDecodeThreads, 2) decode_kernel(const __grid_constant__ Problem p) {
-  __shared__ DecodeShared<kTokens> shared;
+  COSFORMER_SHARED(DecodeShared<kTokens>, shared);
   const std::int64_t head_index = blockIdx.x;
   const int dim = static_cast<int>(p.dim), value_dim = static_cast<int>(p.value_dim);
   const int thread = static_cast<int>(threadIdx.x);
@@ -84,8 +84,7 @@ cudaError_t launch(const Problem& p, cudaStream_t stream) {
   const auto aligned = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 8 == 0; };
   const bool vector = p.value_dim % 2 == 0 && aligned(p.state_kv_in) && aligned(p.state_kv_out);
   const auto start = [&](auto kernel) {
-    kernel<<<static_cast<unsigned>(p.sequences * p.heads), kDecodeThreads, 0, stream>>>(p);
-    return cudaGetLastError();
+    return launch_kernel(kernel, static_cast<unsigned>(p.sequences * p.heads), kDecodeThreads, stream, p);
   };
   constexpr int kMost = static_cast<int>(kMaxDecodeTokens);
   if (!vector) return start(decode_kernel<Io, kMost, 1>);

@@ -1,8 +1,7 @@
-#include <cuda_runtime.h>
-
 #include "kernels/cuda/device_numbers.cuh"
 #include "kernels/cuda/embedding_gradient.h"
 #include "kernels/cuda/embedding_gradient_body.h"
+#include "kernels/cuda/launch.cuh"
 
 namespace cosformer::kernels::cuda {
 namespace {
@@ -18,9 +17,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Io, class FromIo>
-void launch(const EmbeddingLevel<typename Io::Stored, typename FromIo::Stored>& p, cudaStream_t stream) {
+cudaError_t launch(const EmbeddingLevel<typename Io::Stored, typename FromIo::Stored>& p, cudaStream_t stream) {
   const std::int64_t warps = embedding_chunks(p.tokens) * embedding_slices(p.width);
-  level_kernel<Io, FromIo><<<static_cast<unsigned>(parts_of(warps, kBlockWarps)), kThreads, 0, stream>>>(p, warps);
+  return launch_kernel(level_kernel<Io, FromIo>, static_cast<unsigned>(parts_of(warps, kBlockWarps)), kThreads, stream,
+                       p, warps);
 }
 
 }  // namespace
@@ -46,19 +46,19 @@ cudaError_t embedding_gradient(const EmbeddingGradient& p, float* workspace, cud
     std::int64_t tokens = p.tokens;
     const auto edges_of = [&](std::int64_t count) { return workspace + 2 * embedding_chunks(count) * p.width; };
     auto* edge_ids = reinterpret_cast<std::int32_t*>(edges_of(tokens));
-    launch<Io, Io>({tokens, p.width, p.rows, p.ids, p.order, static_cast<const Stored*>(p.dy),
-                    static_cast<Stored*>(p.gradient), workspace, edge_ids},
-                   stream);
-    while (embedding_edges(tokens, p.width) > 0) {
+    cudaError_t status = launch<Io, Io>({tokens, p.width, p.rows, p.ids, p.order, static_cast<const Stored*>(p.dy),
+                                         static_cast<Stored*>(p.gradient), workspace, edge_ids},
+                                        stream);
+    while (status == cudaSuccess && embedding_edges(tokens, p.width) > 0) {
       const float* from = workspace;
       const std::int32_t* ids = edge_ids;
       workspace += embedding_edges(tokens, p.width);
       tokens = 2 * embedding_chunks(tokens);
       edge_ids = reinterpret_cast<std::int32_t*>(edges_of(tokens));
-      launch<Io, DeviceNumbers<float>>(
+      status = launch<Io, DeviceNumbers<float>>(
           {tokens, p.width, p.rows, ids, nullptr, from, static_cast<Stored*>(p.gradient), workspace, edge_ids}, stream);
     }
-    return cudaGetLastError();
+    return status;
   });
 }
 

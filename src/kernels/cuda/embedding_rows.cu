@@ -1,8 +1,7 @@
-#include <cuda_runtime.h>
-
 #include "kernels/cuda/device_numbers.cuh"
 #include "kernels/cuda/embedding_rows.h"
 #include "kernels/cuda/embedding_rows_body.h"
+#include "kernels/cuda/launch.cuh"
 
 namespace cosformer::kernels::cuda {
 namespace {
@@ -18,8 +17,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(RowsToEmbed<typename Io:
 template <class Io, int kLanes>
 cudaError_t launch(const RowsToEmbed<typename Io::Stored>& p, cudaStream_t stream) {
   const std::int64_t blocks = parts_of(p.tokens * (p.width / kLanes), kThreads);
-  rows_kernel<Io, kLanes><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(p);
-  return cudaGetLastError();
+  return launch_kernel(rows_kernel<Io, kLanes>, static_cast<unsigned>(blocks), kThreads, stream, p);
 }
 
 bool aligned(const void* pointer) {

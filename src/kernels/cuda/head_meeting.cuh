@@ -18,16 +18,12 @@ struct HeadMeeting {
     if (threadIdx.x == 0) numbers[own] = 0;
   }
   // By one thread. What the block has written before a barrier ahead of this is seen by those that await the number.
-  __device__ __forceinline__ void tell(unsigned number) const {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(numbers + own), "r"(number) : "memory");
-  }
+  __device__ __forceinline__ void tell(unsigned number) const { store_release(numbers + own, number); }
   // By some threads, and a barrier for the others after it.
   __device__ __forceinline__ void see(unsigned number, int thread, int threads) const {
     for (int block = thread; block < blocks; block += threads) {
-      unsigned seen;
-      do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(numbers + block) : "memory");
-      } while (seen < number);
+      while (load_acquire(numbers + block) < number) {
+      }
     }
   }
 

@@ -12,17 +12,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "kernels/cuda/instructions.cuh"
+
 namespace cosformer::kernels::cuda {
 
-__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-
-__device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
-  std::uint32_t packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
-}
 __device__ __forceinline__ float low_of(std::uint32_t packed) {
   return __uint_as_float(packed << 16);
 }
@@ -46,31 +39,15 @@ template <>
 struct Pair<__half> {
   using Vector = __half2;
   static constexpr std::uint32_t kOnes = 0x3c003c00U;
-  static __device__ __forceinline__ std::uint32_t pack(float low, float high) {
-    std::uint32_t packed;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    return packed;
-  }
+  static __device__ __forceinline__ std::uint32_t pack(float low, float high) { return pack_f16(low, high); }
   static __device__ __forceinline__ float2 unpack(std::uint32_t packed) {
     return __half22float2(reinterpret_cast<const __half2&>(packed));
   }
 };
 
-// TF32, m16n8k8: float's range, and as many digits as float16 has.
-__device__ __forceinline__ std::uint32_t tf32_of(float x) {
-  std::uint32_t y;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return y;
-}
 __device__ __forceinline__ float round_to_tf32(float x) {
   return __uint_as_float(tf32_of(x));
 }
-__device__ __forceinline__ void multiply_tf32(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // 16-bit operands, m16n8k16.
 //
 // float16 has a narrow range: sums, scores, inverse denominators and powers of a decay leave it where the data do not.
@@ -107,13 +84,9 @@ struct PairEngine {
 
   static __device__ __forceinline__ void multiply(float (&c)[4], const A& a, const B& b) {
     if constexpr (kNarrowRange) {
-      asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+      multiply_f16(c, a.r, b.r);
     } else {
-      asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-          : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-          : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+      multiply_bf16(c, a.r, b.r);
     }
   }
   static __device__ __forceinline__ void multiply(float (&c)[4], const WideA& a, const WideB& b) {
@@ -129,52 +102,37 @@ struct PairEngine {
     const float2 first = Pairs::unpack(b.r[0]), second = Pairs::unpack(b.r[1]);
     multiply(c, a, WideB{{{first.x, first.y}, {second.x, second.y}}});
   }
-  static __device__ __forceinline__ void load4(std::uint32_t (&r)[4], Tile p) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(p)
-                 : "memory");
-  }
-  static __device__ __forceinline__ void load4_transposed(std::uint32_t (&r)[4], Tile p) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(p)
-                 : "memory");
-  }
   // A[m][k] from storage [m][k].
   static __device__ __forceinline__ A load_a(Tile tile, int pitch, int m, int k, int lane) {
     A a;
-    load4(a.r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (m * pitch + k)));
+    load_matrices(a.r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (m * pitch + k)));
     return a;
   }
   // A[m][k] from storage [k][m].
   static __device__ __forceinline__ A load_a_transposed(Tile tile, int pitch, int m, int k, int lane) {
     A a;
-    load4_transposed(a.r,
-                     tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (k * pitch + m)));
+    load_matrices_transposed(
+        a.r, tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (k * pitch + m)));
     return a;
   }
   // Two B[k][n] tiles, n and n + 8, from storage [n][k].
   static __device__ __forceinline__ void load_b(B& b0, B& b1, Tile tile, int pitch, int n, int k, int lane) {
     std::uint32_t r[4];
-    load4(r, tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (n * pitch + k)));
+    load_matrices(r, tile + 2 * ((((lane & 7) + (lane >> 4) * 8) * pitch + ((lane >> 3) & 1) * 8) + (n * pitch + k)));
     b0 = {{r[0], r[1]}};
     b1 = {{r[2], r[3]}};
   }
   // Two B[k][n] tiles, n and n + 8, from storage [k][n].
   static __device__ __forceinline__ void load_b_transposed(B& b0, B& b1, Tile tile, int pitch, int n, int k, int lane) {
     std::uint32_t r[4];
-    load4_transposed(r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (k * pitch + n)));
+    load_matrices_transposed(r, tile + 2 * (((lane & 15) * pitch + (lane >> 4) * 8) + (k * pitch + n)));
     b0 = {{r[0], r[1]}};
     b1 = {{r[2], r[3]}};
   }
   // One B[k][n] tile from storage [k][n].
   static __device__ __forceinline__ B load_b1_transposed(Tile tile, int pitch, int n, int k, int lane) {
     B b;
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(b.r[0]), "=r"(b.r[1])
-                 : "r"(tile + 2 * ((lane & 15) * pitch + (k * pitch + n)))
-                 : "memory");
+    load_matrices_transposed(b.r, tile + 2 * ((lane & 15) * pitch + (k * pitch + n)));
     return b;
   }
   // B whose column 0 is `first[k]` and column 1 what rounding dropped of it; others are zero.
@@ -289,7 +247,7 @@ struct PairEngine {
     return w;
   }
   static __device__ __forceinline__ void store_pair(Tile tile, int offset, float x, float y) {
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile + 2 * offset), "r"(Pairs::pack(x, y)) : "memory");
+    store_shared_4(tile + 2 * offset, Pairs::pack(x, y));
   }
 
  private:

@@ -21,9 +21,7 @@ struct Occupation : WarpgroupSteps {
   __device__ __forceinline__ void arrive(int barrier) { barriers::arrive(base + barrier); }
   __device__ __forceinline__ void wait(int barrier, unsigned round) { barriers::wait(base + barrier, round & 1U); }
   // Of this warpgroup alone.
-  __device__ __forceinline__ void meet() const {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
-  }
+  __device__ __forceinline__ void meet() const { meet_at<128>(1 + static_cast<int>(threadIdx.x / 128)); }
   __device__ __forceinline__ void clear_tile(int tile) {
     for (int i = threadIdx.x % 128 * 16; i < kTile; i += 128 * 16) store_shared_16(base + tile + i, {0U, 0U, 0U, 0U});
     meet();
@@ -66,10 +64,10 @@ template <int kRegisters, int kOtherRegisters, class First, class Others>
 __device__ __forceinline__ void run_occupations(First first, Others others) {
   const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
   if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+    give_registers<kRegisters>();
     first();
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kOtherRegisters));
+    take_registers<kOtherRegisters>();
     others(warpgroup - 1);
   }
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <type_traits>
 
-#include <cuda_runtime.h>
-
 #include "kernels/cuda/device_numbers.cuh"
+#include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/row_norm.h"
 #include "kernels/cuda/row_norm_body.h"
 #include "kernels/cuda/row_norm_ragged.h"
@@ -46,7 +46,8 @@ __global__ void __launch_bounds__(kThreads)
 template <class Layout>
 __device__ __forceinline__ void store_block_sum(const float (&sum)[1][Layout::kNumbers], float* __restrict__ to) {
   using Team = typename Layout::Team;
-  __shared__ float all[Team::kInBlock][Layout::kWidth];
+  using Parts = float[Team::kInBlock][Layout::kWidth];
+  COSFORMER_SHARED(Parts, all);
   __syncthreads();  // whoever still reads an earlier sum
 #pragma unroll
   for (int n = 0; n < Layout::kNumbers; ++n) {
@@ -121,7 +122,8 @@ __global__ void __launch_bounds__(kSumColumns* kSumRows)
 #pragma unroll 8
     for (std::int64_t part = threadIdx.y; part < parts; part += kSumRows) sum += partial[part * columns + column];
   }
-  __shared__ float all[kSumRows][kSumColumns];
+  using Parts = float[kSumRows][kSumColumns];
+  COSFORMER_SHARED(Parts, all);
   all[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || column >= columns) return;
@@ -209,15 +211,17 @@ cudaError_t row_norm_fwd(const RowNorm& p, const float* bias, void* y, cudaStrea
     auto* to = static_cast<typename YIo::Stored*>(y);
     if (!fast) {
       const auto blocks = static_cast<unsigned>(parts_of(p.rows, kThreads / kWarp));
-      normalize_ragged_kernel<XIo, YIo><<<blocks, kThreads, 0, stream>>>(sizes_of(p), x, p.weight, bias, to);
-      return cudaGetLastError();
+      return launch_kernel(normalize_ragged_kernel<XIo, YIo>, blocks, kThreads, stream, sizes_of(p), x, p.weight, bias,
+                           to);
     }
+    cudaError_t status = cudaErrorInvalidValue;
     with_layout<XIo>(p.width, [&](auto layout) {
       using Layout = decltype(layout);
       const auto blocks = static_cast<unsigned>(parts_of(p.rows, Layout::Team::kInBlock * Layout::kRows));
-      normalize_kernel<XIo, YIo, Layout><<<blocks, kThreads, 0, stream>>>(sizes_of(p), x, p.weight, bias, to);
+      status = launch_kernel(normalize_kernel<XIo, YIo, Layout>, blocks, kThreads, stream, sizes_of(p), x, p.weight,
+                             bias, to);
     });
-    return cudaGetLastError();
+    return status;
   });
 }
 
@@ -240,20 +244,19 @@ cudaError_t row_norm_bwd(const RowNorm& p, const void* dy, void* dx, float* dwei
     auto* to = static_cast<typename XIo::Stored*>(dx);
     if (!fast) {
       const auto blocks = static_cast<unsigned>(parts_of(parts, kThreads / kWarp));
-      differentiate_ragged_kernel<XIo, YIo>
-          <<<blocks, kThreads, 0, stream>>>(sizes_of(p), x, slopes, p.weight, to, workspace, parts);
-      return cudaGetLastError();
+      return launch_kernel(differentiate_ragged_kernel<XIo, YIo>, blocks, kThreads, stream, sizes_of(p), x, slopes,
+                           p.weight, to, workspace, parts);
     }
+    cudaError_t launched = cudaErrorInvalidValue;
     with_layout<XIo>(p.width, [&](auto layout) {
-      differentiate_kernel<XIo, YIo, decltype(layout)>
-          <<<static_cast<unsigned>(parts), kThreads, 0, stream>>>(sizes_of(p), x, slopes, p.weight, to, workspace);
+      launched = launch_kernel(differentiate_kernel<XIo, YIo, decltype(layout)>, static_cast<unsigned>(parts), kThreads,
+                               stream, sizes_of(p), x, slopes, p.weight, to, workspace);
     });
-    return cudaGetLastError();
+    return launched;
   });
   if (status != cudaSuccess) return status;
-  sum_parts_kernel<<<static_cast<unsigned>(parts_of(columns, kSumColumns)), dim3(kSumColumns, kSumRows), 0, stream>>>(
-      workspace, parts, columns, p.width, dweight, dbias);
-  return cudaGetLastError();
+  return launch_kernel(sum_parts_kernel, static_cast<unsigned>(parts_of(columns, kSumColumns)),
+                       dim3(kSumColumns, kSumRows), stream, workspace, parts, columns, p.width, dweight, dbias);
 }
 
 }  // namespace cosformer::kernels::cuda

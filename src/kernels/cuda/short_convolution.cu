@@ -1,6 +1,5 @@
-#include <cuda_runtime.h>
-
 #include "kernels/cuda/device_numbers.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/short_convolution.h"
 #include "kernels/cuda/short_convolution_body.h"
 
@@ -59,14 +58,11 @@ cudaError_t short_convolution(const ShortConvolution& p, const float* weight, bo
   return with_numbers(p.dtype, [&](auto numbers) {
     using Io = decltype(numbers);
     auto* out = static_cast<typename Io::Stored*>(y);
-    if (wide) {
-      convolve_kernel<Io, kWide><<<blocks_for(p, kWide, kTileTokens), kThreads, 0, stream>>>(
-          sizes_of(p), rows_of<Io>(p.x), weight, reversed, out);
-    } else {
-      convolve_kernel<Io, 1><<<blocks_for(p, 1, kTileTokens), kThreads, 0, stream>>>(sizes_of(p), rows_of<Io>(p.x),
-                                                                                     weight, reversed, out);
-    }
-    return cudaGetLastError();
+    const auto launch = [&](auto kernel, int lanes) {
+      return launch_kernel(kernel, blocks_for(p, lanes, kTileTokens), kThreads, stream, sizes_of(p), rows_of<Io>(p.x),
+                           weight, reversed, out);
+    };
+    return wide ? launch(convolve_kernel<Io, kWide>, kWide) : launch(convolve_kernel<Io, 1>, 1);
   });
 }
 
@@ -81,14 +77,11 @@ cudaError_t short_convolution_weight_gradient(const ShortConvolution& p, const T
   const bool wide = is_wide(p, p.x) && is_wide(p, dy);
   return with_numbers(p.dtype, [&](auto numbers) {
     using Io = decltype(numbers);
-    if (wide) {
-      weight_gradient_kernel<Io, kWide><<<blocks_for(p, kWide, kPartTokens), kThreads, 0, stream>>>(
-          sizes_of(p), rows_of<Io>(p.x), rows_of<Io>(dy), partial);
-    } else {
-      weight_gradient_kernel<Io, 1><<<blocks_for(p, 1, kPartTokens), kThreads, 0, stream>>>(
-          sizes_of(p), rows_of<Io>(p.x), rows_of<Io>(dy), partial);
-    }
-    return cudaGetLastError();
+    const auto launch = [&](auto kernel, int lanes) {
+      return launch_kernel(kernel, blocks_for(p, lanes, kPartTokens), kThreads, stream, sizes_of(p), rows_of<Io>(p.x),
+                           rows_of<Io>(dy), partial);
+    };
+    return wide ? launch(weight_gradient_kernel<Io, kWide>, kWide) : launch(weight_gradient_kernel<Io, 1>, 1);
   });
 }
 

@@ -1,3 +1,5 @@
+#include "kernels/cuda/instructions.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/slot_scan.cuh"
 #include "kernels/cuda/states.h"
 
@@ -85,7 +87,8 @@ __global__ void __launch_bounds__(kThreads) state_export_kernel(const __grid_con
 }
 
 __device__ double block_sum(double x) {
-  __shared__ double sums[kThreads];
+  using Sums = double[kThreads];
+  COSFORMER_SHARED(Sums, sums);
   sums[threadIdx.x] = x;
   __syncthreads();
   for (int half = kThreads / 2; half > 0; half /= 2) {
@@ -172,28 +175,24 @@ cudaError_t launch_state_scan(const StateParams& params, cudaStream_t stream) {
   const auto aligned = [](const float* data) { return reinterpret_cast<std::uintptr_t>(data) % sizeof(float4) == 0; };
   // An even dim: whole pieces in kv, in z and in a slot.
   if (p.dim % 2 == 0 && aligned(params.kv) && aligned(params.z) && aligned(p.states)) {
-    state_scan_kernel<float4><<<grid(floats / 4), kThreads, 0, stream>>>(kernel_params(params));
-  } else {
-    state_scan_kernel<float><<<grid(floats), kThreads, 0, stream>>>(kernel_params(params));
+    return launch_kernel(state_scan_kernel<float4>, grid(floats / 4), kThreads, stream, kernel_params(params));
   }
-  return cudaGetLastError();
+  return launch_kernel(state_scan_kernel<float>, grid(floats), kThreads, stream, kernel_params(params));
 }
 
 cudaError_t launch_state_export(const StateParams& params, cudaStream_t stream) {
-  state_export_kernel<<<pair_grid(*params.sweep), kThreads, 0, stream>>>(kernel_params(params));
-  return cudaGetLastError();
+  return launch_kernel(state_export_kernel, pair_grid(*params.sweep), kThreads, stream, kernel_params(params));
 }
 
 cudaError_t launch_decay_gradient(const DecayParams& params, cudaStream_t stream) {
   const DecayKernelParams kernel{*params.sweep, params};
   const SweepParams& p = *params.sweep;
   if (params.state_terms != nullptr) {
-    decay_state_kernel<<<static_cast<unsigned>(p.sequences * p.heads), kThreads, 0, stream>>>(kernel);
-    const cudaError_t status = cudaGetLastError();
+    const cudaError_t status =
+        launch_kernel(decay_state_kernel, static_cast<unsigned>(p.sequences * p.heads), kThreads, stream, kernel);
     if (status != cudaSuccess) return status;
   }
-  decay_sum_kernel<<<static_cast<unsigned>(p.heads), kThreads, 0, stream>>>(kernel);
-  return cudaGetLastError();
+  return launch_kernel(decay_sum_kernel, static_cast<unsigned>(p.heads), kThreads, stream, kernel);
 }
 
 }  // namespace cosformer::kernels::cuda

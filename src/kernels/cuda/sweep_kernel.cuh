@@ -1,8 +1,7 @@
 // The sweep's outer loop, its output rows, and its launch.
 #pragma once
 
-#include <cuda_runtime.h>
-
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/sweep_products.cuh"
 
 namespace cosformer::kernels::cuda {
@@ -53,7 +52,7 @@ __device__ __forceinline__ void Sweep<Config>::write_rows(int stage, int positio
   if constexpr (C::kColumnWarps == 1) {
     __syncwarp();
   } else {
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + row_warp), "n"(32 * C::kColumnWarps) : "memory");
+    meet_at<32 * C::kColumnWarps>(1 + row_warp);
   }
   // What the first of two passes left in the destination.
   const auto earlier = [&](int i, int column) {
@@ -214,7 +213,7 @@ __device__ __forceinline__ void Sweep<Config>::run() {
 template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)
     sweep_kernel(const __grid_constant__ SweepParams params) {
-  extern __shared__ __align__(128) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 128);
   Sweep<Config>(params, shared).run();
 }
 
@@ -227,8 +226,7 @@ cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream) {
   if (status != cudaSuccess) return status;
   const std::int64_t blocks = params.sequences * params.segments * params.heads * params.slices;
   if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
-  kernel<<<static_cast<unsigned>(blocks), Config::kThreads, Config::kSharedBytes, stream>>>(params);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(blocks), Config::kThreads, Config::kSharedBytes, stream, params);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -32,7 +32,7 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
         const auto fetch_denominator = [&](int row) {
           const int token = queries().token_at(position + row);
           const bool valid = queries().has(token);
-          copy_async_4(raw + row, p.denominator + (valid ? denominator_at(token) : 0), valid);
+          copy_async<4>(shared_address(raw + row), p.denominator + (valid ? denominator_at(token) : 0), valid);
         };
         if constexpr (C::kScaledColumns) {
           if (threadIdx.x < kChunk) fetch_denominator(threadIdx.x);
@@ -45,19 +45,19 @@ __device__ __forceinline__ void Sweep<Config>::fetch(int stage, int position) {
         if (kRole != Role::kQueryGradient && threadIdx.x < kChunk) {
           const int token = columns.token_at(position + threadIdx.x);
           const bool valid = columns.has(token);
-          copy_async_4(lasting(C::kRawError + stage) + threadIdx.x, p.row_scalar + (valid ? row_scalar_at(token) : 0),
-                       valid);
+          copy_async<4>(shared_address(lasting(C::kRawError + stage) + threadIdx.x),
+                        p.row_scalar + (valid ? row_scalar_at(token) : 0), valid);
         }
       }
     }
-    copy_async_commit();
+    commit_copies();
   }
 }
 
 template <class Config>
 __device__ __forceinline__ void Sweep<Config>::finish(int stage, int position) {
   const bool masked = p.key_mask != nullptr;
-  if constexpr (C::kAsync) copy_async_wait();
+  if constexpr (C::kAsync) wait_copies<0>();
   __syncwarp();
 
   const auto everyone = [](int) { return true; };

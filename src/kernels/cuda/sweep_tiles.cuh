@@ -11,23 +11,6 @@ namespace cosformer::kernels::cuda {
 
 enum class Prepare : std::uint8_t { kPlain, kMap, kMask, kScale };
 
-__device__ __forceinline__ void copy_async_16(void* shared, const void* global, bool valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
-               "r"(valid ? 16 : 0)
-               : "memory");
-}
-__device__ __forceinline__ void copy_async_4(void* shared, const void* global, bool valid) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)), "l"(global),
-               "r"(valid ? 4 : 0)
-               : "memory");
-}
-__device__ __forceinline__ void copy_async_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-__device__ __forceinline__ void copy_async_wait() {
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
-}
-
 // One side of the sequence: its rows in memory, and which positions of the frame they are.
 struct Side {
   std::int64_t batch, begin;  // `begin` is the token at position 0, along the tensor's time
@@ -143,7 +126,7 @@ __device__ __forceinline__ void fetch_tile(typename Config::Operand* tile, int p
     const bool inside = column < rows.columns;
 #pragma unroll
     for (int row = 0; row < Config::kChunk; row += kRows) {
-      copy_async_16(to + row * pitch, from, inside && side.has(token));
+      copy_async<16>(shared_address(to + row * pitch), from, inside && side.has(token));
       from += step_elements;
       token += step;
     }

@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
     warpgroup_joint_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   static_assert(Second::kAngles - Second::kRowDots >= JointSums::kThreads * 4);  // arrays of the loop, free before it
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   const SweepParams& p = params.sweep;
   First summing(params, shared);
   summing.place();

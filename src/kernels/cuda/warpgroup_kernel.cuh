@@ -195,7 +195,7 @@ template <class Sweep>
 __global__ void __launch_bounds__(Sweep::kThreads, Sweep::kMinBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   Sweep sweep(params, shared);
   sweep.run([] {}, [&](int part) { sweep.begin_state(part); });
 #endif
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
     warpgroup_pair_kernel(const __grid_constant__ WarpgroupParams first,
                           const __grid_constant__ WarpgroupParams second) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   First summing(first, shared);
   summing.run([] {}, [&](int part) { summing.begin_state(part); });
   __syncthreads();  // nobody reads the first one's tiles any more

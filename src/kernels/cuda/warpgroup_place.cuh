@@ -16,22 +16,6 @@ namespace cosformer::kernels::cuda {
 __device__ __forceinline__ std::uint32_t twice_bf16(float x) {
   return pack_bf16(x, x);
 }
-__device__ __forceinline__ std::uint32_t multiply_pair(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t c;
-  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  return c;
-}
-// max(a·b, 0) for pairs.
-__device__ __forceinline__ std::uint32_t multiply_pair_relu(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t c;
-  asm("fma.rn.relu.bf16x2 %0, %1, %2, %3;" : "=r"(c) : "r"(a), "r"(b), "r"(0x80008000U));
-  return c;
-}
-__device__ __forceinline__ std::uint32_t relu_pair(std::uint32_t a) {
-  std::uint32_t c;
-  asm("max.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(0U));
-  return c;
-}
 // a where b is positive, else 0, for pairs.
 __device__ __forceinline__ std::uint32_t where_positive(std::uint32_t a, std::uint32_t b) {
   const __nv_bfloat162 zero(0.0F, 0.0F);
@@ -42,41 +26,6 @@ __device__ __forceinline__ std::uint32_t head_and_rest(float x) {
   const float head = low_of(pack_bf16(x, 0.0F));
   return pack_bf16(head, x - head);
 }
-__device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
-  uint4 x;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-               : "r"(address)
-               : "memory");
-  return x;
-}
-__device__ __forceinline__ void store_shared_16(std::uint32_t address, const uint4& x) {
-  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
-               : "memory");
-}
-// The compiler makes four stores of an assignment.
-__device__ __forceinline__ void store_global_16(void* address, const uint4& x) {
-  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
-               : "memory");
-}
-template <int kBytes>
-__device__ __forceinline__ void copy_async(std::uint32_t shared, const void* global, bool valid) {
-  if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid ? 16 : 0)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(valid ? 4 : 0)
-                 : "memory");
-  }
-}
-template <int kPending>
-__device__ __forceinline__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-__device__ __forceinline__ void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
 // How a state decays from chunk to chunk: by a factor, through growth, or in sums that begin with the last chunk.
 enum class Decays : std::uint8_t { kFactor, kGrow, kShrink };
 
@@ -110,11 +59,6 @@ struct WarpgroupPlace {
   __device__ __forceinline__ WarpgroupPlace(const WarpgroupParams& params, unsigned char* memory)
       : w(params), p(params.sweep), shared(memory), base(shared_address(memory)) {}
 
-  // x, and what is made from it is made for each chunk anew: kept addresses would cost registers.
-  __device__ __forceinline__ static int anew(int x) {
-    asm volatile("" : "+r"(x));
-    return x;
-  }
   __device__ __forceinline__ int token_at(int position) const { return reversed ? padded - 1 - position : position; }
   __device__ __forceinline__ static bool has(int token, int length) {
     return static_cast<unsigned>(token) < static_cast<unsigned>(length);

@@ -6,12 +6,6 @@
 
 namespace cosformer::kernels::cuda {
 
-__device__ __forceinline__ std::uint32_t add_pair(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t c;
-  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-  return c;
-}
-
 // a + factor·b for eight numbers.
 __device__ __forceinline__ uint4 add_scaled(const uint4& a, const uint4& b, float factor) {
   const auto add = [&](std::uint32_t x, std::uint32_t y) {
@@ -47,7 +41,7 @@ struct WarpgroupSteps : WarpgroupPlace {
     const std::uint32_t swizzle = ((lane >> 4) ^ (lane & 7)) * 16;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      E::load4(x[k].r, row + (swizzle ^ (k * 32)));
+      load_matrices(x[k].r, row + (swizzle ^ (k * 32)));
       if (relu) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) x[k].r[i] = relu_pair(x[k].r[i]);
@@ -147,7 +141,7 @@ struct WarpgroupSteps : WarpgroupPlace {
       float dot = dots[i];
 #pragma unroll
       for (int offset = 4; offset > 0; offset /= 2) dot += __shfl_xor_sync(0xffffffffU, dot, offset);
-      asm volatile("" : "+f"(dot));                   // else the compiler picks dots[piece] from memory
+      forget(dot);                                    // else the compiler picks dots[piece] from memory
       if (piece == i) rows[fetch_row + 4 * i] = dot;  // a lane of its own for each of the four rows
     }
     __syncwarp();
@@ -377,10 +371,8 @@ struct WarpgroupSteps : WarpgroupPlace {
     publish_values(block, tile);
     if constexpr (kTiles == 9) {
       const std::uint32_t row = warp * 16 + (lane & 15);
-      asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" ::"r"(extra + row * 128 +
-                                                                                   ((piece_of_extra ^ (row & 7)) * 16)),
-                   "r"(head_and_rest(block[8][0] + block[8][1])), "r"(head_and_rest(block[8][2] + block[8][3]))
-                   : "memory");
+      store_matrices(extra + row * 128 + ((piece_of_extra ^ (row & 7)) * 16), head_and_rest(block[8][0] + block[8][1]),
+                     head_and_rest(block[8][2] + block[8][3]));
     }
   }
 
@@ -411,7 +403,7 @@ struct WarpgroupSteps : WarpgroupPlace {
   __device__ __forceinline__ void load_transposed(A& raw, std::uint32_t tile, int k) {
     const std::uint32_t row = tile + ((lane & 7) + (lane >> 4) * 8) * 128;
     const std::uint32_t swizzle = ((warp * 2 + ((lane >> 3) & 1)) ^ (lane & 7)) * 16;
-    E::load4_transposed(raw.r, row + swizzle + k * 2048);
+    load_matrices_transposed(raw.r, row + swizzle + k * 2048);
   }
   // All of a tile's features as they came but for ReLU.
   __device__ __forceinline__ void load_raw_features(A (&raw)[2][2], std::uint32_t tile) {

@@ -9,7 +9,7 @@ template <class L>
 __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     whole_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   if (threadIdx.x == 0) {
     set_up_whole<L>(shared);
     wgmma::publish_shared();

@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Sums = WideSumLayout<false, false>;
   static_assert(L::kBarriers >= Sums::kSharedBytes);  // both sets of barriers exist at the same time
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   if (threadIdx.x == 0) {
     set_up_stages<Sums>(shared);
     set_up_whole<L>(shared);
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
           retire_stages<Sums>(shared);
         }
         WholeScores<L>(params, shared).run([&](const auto& scores) {
-          asm volatile("bar.sync 4, 384;" ::: "memory");
+          meet_at<4, 384>();
           return scores.floats(L::kSum);
         });
       },
@@ -66,9 +66,9 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
           const bool has_extra = number < 2 * params.sweep.dim;
           const float extra = has_extra ? place.extra_before(number) : 0.0F;
           if (has_extra) place.floats(L::kSum)[number] = extra;
-          asm volatile("bar.arrive 4, 384;" ::: "memory");
+          arrive_at<4, 384>();
           place.scan_matrices();
-          asm volatile("bar.sync 5, 256;" ::: "memory");
+          meet_at<5, 256>();
           if (threadIdx.x == 128) meeting.tell(2);
           await(2);
           if (has_extra) place.own_extras()[number] = extra;  // for the backward pass; everybody has read the sum

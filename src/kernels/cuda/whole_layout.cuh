@@ -76,16 +76,7 @@ struct WholeWarpgroup : Occupation {
     piece_offset = static_cast<unsigned>(fetch_row) * 128U + ((number % 8U ^ number / 8U) * 16U);
   }
   // The number of the warpgroup is given for the same reason.
-  __device__ __forceinline__ static void meet_within(int warpgroup) {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-  }
+  __device__ __forceinline__ static void meet_within(int warpgroup) { meet_at<128>(1 + warpgroup); }
 };
-
-// By a 32-bit address, which takes half the registers of a pointer.
-__device__ __forceinline__ float2 load_shared_pair(std::uint32_t address) {
-  float2 x;
-  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address) : "memory");
-  return x;
-}
 
 }  // namespace cosformer::kernels::cuda

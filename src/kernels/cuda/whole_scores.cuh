@@ -116,9 +116,6 @@ struct WholeScores : WholeWarpgroup {
       store_shared_2(rows + j * 128 + (piece ^ (64 + j * 16)), j % 2 == 0 ? pair : pair >> 16);
     }
   }
-  __device__ __forceinline__ static void store_shared_2(std::uint32_t address, std::uint32_t x) {
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(static_cast<std::uint16_t>(x)) : "memory");
-  }
   // The chunk's own sum of keys, features by turns: lanes of four have columns 0, 1; 2, 3; and then the turns'.
   __device__ __forceinline__ void begin_sum(int stage, float (&sums)[2][4]) {
     const std::uint64_t turns = wgmma::descriptor(base + L::key_tile(stage, 0) + kTile);
@@ -146,16 +143,13 @@ struct WholeScores : WholeWarpgroup {
 
   __device__ __forceinline__ void store_rows(std::uint32_t tile, int k, const A& x) {
     const std::uint32_t row = tile + (warp * 16 + (lane & 15)) * 128;
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
-                     row + ((((lane >> 4) ^ (lane & 7)) * 16) ^ (k * 32))),
-                 "r"(x.r[0]), "r"(x.r[1]), "r"(x.r[2]), "r"(x.r[3])
-                 : "memory");
+    store_matrices(row + ((((lane >> 4) ^ (lane & 7)) * 16) ^ (k * 32)), x.r[0], x.r[1], x.r[2], x.r[3]);
   }
 
   // Step `step` of the queries, and its features, for the scores, and over q with both parts of their turns.
   __device__ __forceinline__ void load_queries(A& x, int stage, int step) {
     const std::uint32_t row = base + L::query_tile(stage, 0, step / 4) + (warp * 16 + (lane & 15)) * 128;
-    E::load4(x.r, row + ((((lane >> 4) ^ (lane & 7)) * 16) ^ (step % 4 * 32)));
+    load_matrices(x.r, row + ((((lane >> 4) ^ (lane & 7)) * 16) ^ (step % 4 * 32)));
   }
   __device__ __forceinline__ void turn_queries(A& x, int stage, int step, const std::uint32_t (&turns)[4]) {
 #pragma unroll
@@ -213,7 +207,7 @@ struct WholeScores : WholeWarpgroup {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const float inverse = p.normalised ? __fdividef(1.0F, fmaxf(x[i], p.eps)) : 1.0F;
-      asm volatile("st.shared.f32 [%0], %1;" ::"r"(inverses + i * 32), "f"(inverse) : "memory");
+      store_shared_float(inverses + i * 32, inverse);
       if (p.normalised && has(token + 8 * i, row_length)) to[i * 8 * stride] = x[i];
     }
   }

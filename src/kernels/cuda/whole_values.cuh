@@ -40,15 +40,13 @@ struct WholeValues : WholeWarpgroup {
     for (int i = 0; i < 4; ++i) {
       float(&c)[4] = block[2 * k + i / 2];
       float x = c[i % 2 * 2], y = c[i % 2 * 2 + 1];
-      asm volatile("" : "+f"(x), "+f"(y)::"memory");  // not before this: registers
+      hold(x, y);  // not before this: registers
       a.r[i] = pack_bf16(x, y);
     }
   }
   // The keys' cosines or sines for step k, and values times them.
   __device__ __forceinline__ uint2 load_turns(std::uint32_t turns, int k) {
-    uint2 x;
-    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(turns + t * 32 + k * 8) : "memory");
-    return x;
+    return load_shared_8(turns + t * 32 + k * 8);
   }
   __device__ __forceinline__ void turn_values(A& a, const A& values, uint2 turns) {
 #pragma unroll
@@ -94,12 +92,10 @@ struct WholeValues : WholeWarpgroup {
         next[0] = load_inverses(stage, n + 2);
         next[1] = load_inverses(stage, n + 3);
       }
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(at + n * 1024),
-                   "r"(pack_bf16(out[n][0] * first.x, out[n][1] * first.y)),
-                   "r"(pack_bf16(out[n][2] * first.x, out[n][3] * first.y)),
-                   "r"(pack_bf16(out[n + 1][0] * second.x, out[n + 1][1] * second.y)),
-                   "r"(pack_bf16(out[n + 1][2] * second.x, out[n + 1][3] * second.y))
-                   : "memory");
+      store_matrices_transposed(at + n * 1024, pack_bf16(out[n][0] * first.x, out[n][1] * first.y),
+                                pack_bf16(out[n][2] * first.x, out[n][3] * first.y),
+                                pack_bf16(out[n + 1][0] * second.x, out[n + 1][1] * second.y),
+                                pack_bf16(out[n + 1][2] * second.x, out[n + 1][3] * second.y));
     }
   }
 

@@ -28,20 +28,20 @@ template <class L>
 __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     wide_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   if (threadIdx.x == 0) set_up_barriers<L>(shared);
   __syncthreads();
   const int warpgroup = __shfl_sync(0xffffffffU, threadIdx.x / 128, 0);
   if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(L::kProducerRegisters));
+    give_registers<L::kProducerRegisters>();
     WideProducer<L>(params, shared).run();
     return;
   }
   if (warpgroup == 1) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kRowRegisters));
+    take_registers<L::kRowRegisters>();
     WideRows<L>(params, shared).run();
   } else if constexpr (L::kRuns) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(L::kColumnRegisters));
+    take_registers<L::kColumnRegisters>();
     WideColumns<L>(params, shared).run();
   }
 #endif
@@ -57,7 +57,7 @@ template <class L>
 __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
     wide_sum_kernel(const __grid_constant__ WarpgroupParams params) {
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) unsigned char shared[];
+  COSFORMER_LAUNCHED_SHARED(shared, 1024);
   if (threadIdx.x == 0) set_up_stages<L>(shared);
   __syncthreads();
   run_occupations<L::kProducerRegisters, L::kSumRegisters>(

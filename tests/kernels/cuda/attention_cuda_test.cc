@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -13,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "attention_bench.h"
+#include "case_limits.h"
 #include "device_case.h"
 #include "device_run.h"
 
@@ -23,11 +23,6 @@ using verify::AttentionCase;
 using verify::CaseData;
 using verify::CaseResult;
 using verify::Yardstick;
-
-int environment_number(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
 
 struct Prepared {
   AttentionCase c;
@@ -145,9 +140,8 @@ TEST_P(AttentionCuda, SequencesInSegments) {
     cases.push_back(c);
   }
   // Tools that follow every access take minutes for the longer ones.
-  const int longest = environment_number("COSFORMER_CUDA_LONGEST", 1 << 20);
   for (auto* some : {&cases, &repeated}) {
-    std::erase_if(*some, [&](const AttentionCase& c) { return c.q_lengths[0] > longest; });
+    std::erase_if(*some, [&](const AttentionCase& c) { return c.q_lengths[0] > longest_length(); });
   }
   run_cases(cases);
   for (const AttentionCase& c : repeated) {
@@ -170,7 +164,7 @@ TEST_P(AttentionCuda, HeadDims) {
       c.heads = 2;
       c.dim = dim;
       c.value_dim = dim == 256 ? 64 : dim;
-      c.q_lengths = c.k_lengths = {150};
+      c.q_lengths = c.k_lengths = {std::min(150, longest_length())};
       c.causal = causal;
       c.decay = dim % 64 == 0;
       c.scale = c.dtype == DType::kFloat16 ? 0.25 : 1;
@@ -195,6 +189,8 @@ TEST_P(AttentionCuda, WideHeads) {
 
 struct Lengths {
   std::vector<std::int64_t> q, k;
+
+  std::int64_t longest() const { return std::max(std::ranges::max(q), std::ranges::max(k)); }
 };
 
 // Full attention of two heads, packed where there are several sequences; masks and unnormalised sums now and then.
@@ -228,8 +224,12 @@ TEST_P(AttentionCuda, FullAttention) {
                             {{1'200, 3, 700}, {1'100, 900, 700}}};
   constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}};
   std::vector<AttentionCase> cases;
+  std::size_t number = 0;
   for (const Lengths& lengths : shapes) {
-    for (const auto& dims : kDims) cases.push_back(full_case(GetParam(), 900'000, lengths, dims, cases.size()));
+    for (const auto& dims : kDims) {
+      const AttentionCase c = full_case(GetParam(), 900'000, lengths, dims, number++);
+      if (lengths.longest() <= longest_length()) cases.push_back(c);
+    }
   }
   run_cases(cases);
 }
@@ -243,7 +243,7 @@ TEST_P(AttentionCuda, FullAttentionWithDecay) {
                             {several, several}, {{700}, {130}},     {{40, 300}, {300, 40}}};
   constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {64, 24}};
   // Other numbers have the general sweep, whose segments LongSequences has.
-  const int longest = environment_number("COSFORMER_CUDA_LONGEST", GetParam() == DType::kBFloat16 ? 1 << 20 : 300);
+  const int longest = std::min(longest_length(), GetParam() == DType::kBFloat16 ? 1 << 20 : 300);
   std::vector<AttentionCase> cases;
   std::size_t number = 0;
   for (const Lengths& lengths : shapes) {
@@ -251,7 +251,7 @@ TEST_P(AttentionCuda, FullAttentionWithDecay) {
       AttentionCase c = full_case(GetParam(), 950'000, lengths, dims, number++);
       c.decay = true;
       c.key_mask = number % 3 == 2;
-      if (lengths.q[0] <= longest && lengths.k[0] <= longest) cases.push_back(c);
+      if (lengths.longest() <= longest) cases.push_back(c);
     }
   }
   run_cases(cases);
@@ -260,7 +260,7 @@ TEST_P(AttentionCuda, FullAttentionWithDecay) {
 // What an absent key holds must not matter, not even where it is not a number.
 TEST_P(AttentionCuda, AbsentKeysMayHoldAnything) {
   int poisoned = 0;
-  for (std::uint64_t seed = 0; poisoned < 24; ++seed) {
+  for (std::uint64_t seed = 0; poisoned < environment_number("COSFORMER_CUDA_CASES", 24); ++seed) {
     AttentionCase c = verify::random_case(seed + 800'000, {.dtypes = {GetParam()}, .max_length = 200});
     if (!c.key_mask) continue;
     if (poisoned % 2 == 0) {
