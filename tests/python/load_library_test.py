@@ -59,6 +59,52 @@ class LoadLibrary(unittest.TestCase):
         self.assertTrue(torch.autograd.gradcheck(
             lambda *x: attention_with_state(*x, position, horizon=40.0), (q, k, v, kv, z)))
 
+    def test_autocast(self):
+        """Runs in the lower precision, backward too, as a caller who rounds the inputs would see it."""
+        for device in DEVICES:
+            wide = [x.detach().to(device, torch.float32).requires_grad_() for x in tensors(*[(2, 70, 3, 64)] * 3)]
+            narrow = [x.detach().to(torch.bfloat16).requires_grad_() for x in wide]
+            with torch.autocast(device, dtype=torch.bfloat16):
+                out = attention(*wide, causal=True)
+            expected = attention(*narrow, causal=True)
+            self.assertEqual(out.dtype, torch.bfloat16)
+            self.assertTrue(torch.equal(out, expected), device)
+            gradients = torch.autograd.grad(out, wide, torch.ones_like(out))
+            for got, same in zip(gradients, torch.autograd.grad(expected, narrow, torch.ones_like(out))):
+                self.assertTrue(got.dtype == torch.float32 and torch.equal(got, same.float()), device)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "needs a GPU")
+    def test_graphs_and_streams(self):
+        """A captured step, replayed on new numbers, and one on another stream give the bits of a plain one."""
+        for dtype, dim in ((torch.bfloat16, 64), (torch.bfloat16, 128), (torch.float16, 64), (torch.float32, 40)):
+            inputs = [x.detach().to("cuda", dtype).requires_grad_() for x in tensors(*[(1, 1500, 2, dim)] * 3)]
+            decay = torch.tensor([-0.1, -0.01], device="cuda", requires_grad=True)
+
+            def step(causal):
+                out = attention(*inputs, causal=causal, log_decay=decay)
+                return (out, *torch.autograd.grad(out, [*inputs, decay], torch.ones_like(out)))
+
+            for causal in (True, False):
+                with torch.cuda.stream(torch.cuda.Stream()):
+                    elsewhere = step(causal)
+                    torch.cuda.current_stream().synchronize()
+                    graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+                        captured = step(causal)
+                with torch.no_grad():
+                    for x in inputs:
+                        x.copy_(x.roll(1, dims=1))
+                graph.replay()
+                torch.cuda.synchronize()
+                plain = step(causal)
+                for a, b in zip(captured, plain):
+                    self.assertTrue(torch.equal(a, b) and bool(a.isfinite().all()), f"graph {dtype} {dim} {causal}")
+                with torch.no_grad():
+                    for x in inputs:
+                        x.copy_(x.roll(-1, dims=1))
+                for a, b in zip(elsewhere, step(causal)):
+                    self.assertTrue(torch.equal(a, b), f"stream {dtype} {dim} {causal}")
+
     def test_errors_are_value_errors(self):
         q, k, v = tensors((1, 5, 2, 3), (1, 5, 2, 3), (1, 5, 2, 2))
         with self.assertRaisesRegex(ValueError, "'horizon' must be at least 4"):

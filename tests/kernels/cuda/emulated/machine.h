@@ -4,10 +4,10 @@
 // instruction of the whole warp, for a copy. Instructions have their documented results (include/kernels/cuda); what a
 // device does on its own time (copies, asynchronous products) is done as late as it may be, and what it will write
 // holds NaN until then. Shared memory begins as NaN, accesses through its addresses are checked, and a block that waits
-// for ever is told where. Built with ThreadSanitizer, every thread is one to it, and only what the hardware promises
-// puts two threads' accesses in order (races.h).
+// for ever is told where. With COSFORMER_EMULATED_RACES every warp is a thread to ThreadSanitizer, and only what the
+// hardware promises puts what two of them do in order (races.h).
 //
-// Not played: speed, registers, caches, and the limits of a proxy's view of shared memory.
+// Not played: speed, registers, caches, races within a warp, and the limits of a proxy's view of shared memory.
 #pragma once
 
 #include <array>
