@@ -220,13 +220,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kMinBlocks)
 template <class Io, int kFeatures, Role kRole, Mode kMode>
 cudaError_t launch_sweep(const SweepParams& params, cudaStream_t stream) {
   using Config = TileConfig<Io, kFeatures, kRole, kMode>;
-  const auto kernel = sweep_kernel<Config>;
-  const cudaError_t status =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
-  if (status != cudaSuccess) return status;
-  const std::int64_t blocks = params.sequences * params.segments * params.heads * params.slices;
-  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
-  return launch_kernel(kernel, static_cast<unsigned>(blocks), Config::kThreads, Config::kSharedBytes, stream, params);
+  return launch_with_shared(nullptr, sweep_kernel<Config>, blocks_of(params), Config::kThreads, Config::kSharedBytes,
+                            stream, params);
 }
 
 }  // namespace cosformer::kernels::cuda

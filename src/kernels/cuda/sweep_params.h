@@ -85,6 +85,10 @@ struct SweepParams {
   double* decay_gradient;  // one number per block; null: not wanted
 };
 
+inline std::int64_t blocks_of(const SweepParams& p) {
+  return p.sequences * p.segments * p.heads * p.slices;
+}
+
 // Positions are padded to whole blocks of this many, so that reversed sweeps cut chunks at the same tokens.
 constexpr int kFrameBlock = 64;
 

@@ -4,35 +4,15 @@
 #include <atomic>
 #include <optional>
 
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda {
 
-inline std::int64_t blocks_of(const SweepParams& p) {
-  return p.sequences * p.segments * p.heads * p.slices;
-}
-
-template <class Kernel, class... Params>
-cudaError_t launch_with(cudaLaunchAttribute* attribute, Kernel kernel, int threads, int shared_bytes,
-                        cudaStream_t stream, const WarpgroupParams& first, const Params&... others) {
-  const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-  if (status != cudaSuccess) return status;
-  const std::int64_t blocks = blocks_of(first.sweep);
-  if (blocks <= 0 || blocks > 0x7fffffffLL) return blocks == 0 ? cudaSuccess : cudaErrorInvalidValue;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
-  config.stream = stream;
-  config.attrs = attribute;
-  config.numAttrs = attribute == nullptr ? 0 : 1;
-  return cudaLaunchKernelEx(&config, kernel, first, others...);
-}
-
 template <class Kernel, class... Params>
 cudaError_t launch_blocks(Kernel kernel, int threads, int shared_bytes, cudaStream_t stream,
                           const WarpgroupParams& first, const Params&... others) {
-  return launch_with(nullptr, kernel, threads, shared_bytes, stream, first, others...);
+  return launch_with_shared(nullptr, kernel, blocks_of(first.sweep), threads, shared_bytes, stream, first, others...);
 }
 
 // How many blocks of a kernel the current device can hold at once.
@@ -60,7 +40,7 @@ std::optional<cudaError_t> launch_jointly(int threads, int shared_bytes, cudaStr
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;
-  return launch_with(&attribute, kKernel, threads, shared_bytes, stream, params);
+  return launch_with_shared(&attribute, kKernel, blocks_of(params.sweep), threads, shared_bytes, stream, params);
 }
 
 // launch<kPass>() of the pass that was asked for.

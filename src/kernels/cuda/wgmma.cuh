@@ -45,7 +45,7 @@ __device__ __forceinline__ std::uint64_t step_along_rows(std::uint64_t tile, int
   return tile + static_cast<std::uint64_t>((step * 16 * 128) >> 4);
 }
 
-// Registers of a step as the other operand.
+// The same, A's registers as the engine has them.
 template <bool kRows, int kTiles>
 __device__ __forceinline__ void multiply(float (&c)[kTiles][4], const WarpgroupEngine::A& a, std::uint64_t b,
                                          bool add) {

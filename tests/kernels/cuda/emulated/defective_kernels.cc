@@ -85,13 +85,13 @@ cudaError_t add_in_turn(float* sum, bool await, bool cooperative) {
   return cudaLaunchKernelEx(&config, add_in_turn_kernel, &told, sum, await);
 }
 cudaError_t copy_rows(const float* from, float* to, bool wait) {
-  return launch_kernel(copy_rows_kernel, 1, 32, std::size_t{512}, nullptr, from, to, wait);
+  return launch_with_shared(nullptr, copy_rows_kernel, 1, 32, 512, nullptr, from, to, wait);
 }
 cudaError_t multiply_ones(float* out, bool wait) {
-  return launch_kernel(multiply_kernel, 1, 128, std::size_t{8192}, nullptr, out, wait, false);
+  return launch_with_shared(nullptr, multiply_kernel, 1, 128, 8192, nullptr, out, wait, false);
 }
 cudaError_t multiply_changed(float* out) {
-  return launch_kernel(multiply_kernel, 1, 128, std::size_t{8192}, nullptr, out, true, true);
+  return launch_with_shared(nullptr, multiply_kernel, 1, 128, 8192, nullptr, out, true, true);
 }
 cudaError_t half_meets() {
   return launch_kernel(half_meets_kernel, 1, 64, nullptr);
@@ -100,7 +100,7 @@ cudaError_t lanes_part() {
   return launch_kernel(lanes_part_kernel, 1, 32, nullptr);
 }
 cudaError_t store_at(std::uint32_t offset) {
-  return launch_kernel(store_kernel, 1, 1, std::size_t{256}, nullptr, offset);
+  return launch_with_shared(nullptr, store_kernel, 1, 1, 256, nullptr, offset);
 }
 
 }  // namespace cosformer::kernels::cuda::testing

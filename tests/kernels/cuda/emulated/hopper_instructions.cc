@@ -1,7 +1,6 @@
 // Instructions of sm_90 and sm_90a: barriers in shared memory, the copy engine, asynchronous products.
 #include <array>
 #include <cstring>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
