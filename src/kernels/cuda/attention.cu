@@ -31,9 +31,9 @@ class Passes {
         key_slots_ = p.key_sums;
         if (!plan_.scans) plan_.slots_keys = 1;
       } else {
-        const std::int64_t joint = may_be_joint() && narrow() ? plan_.state_cut.count * kJointFloats : 0;
-        key_slots_ = workspace_.take<float>(heads * std::max(plan_.slots_keys * plan_.slot_floats, joint));
+        key_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
       }
+      if (may_be_joint() && narrow()) joint_sums_ = workspace_.take<float>(heads * plan_.state_cut.count * kJointFloats);
       if (may_be_joint()) meetings_ = workspace_.take<unsigned>(heads * plan_.slots_keys);
       if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
@@ -259,18 +259,20 @@ class Passes {
     return g_ == nullptr && warpgroup_ && plan_.scans && !plan_.two_sided && !plan_.state_slots && blocks > 1 &&
            (!narrow() || blocks <= kMostJointBlocks);
   }
-  bool launch_jointly(SweepParams s) {
-    if (!may_be_joint()) return false;
+  bool launch_jointly(const SweepParams& s) {
+    if (!may_be_joint() || (!narrow() && !scans_in_pieces(s))) return false;
+    WarpgroupParams w = for_warpgroup(Role::kForward, s);
     if (narrow()) {
       const JointCut cut = joint_cut(plan_.longest, s.segments);
-      s.segment_tokens = cut.tokens;
-      s.first_tokens = cut.first;
-    } else if (!scans_in_pieces(s)) {
-      return false;
+      w.sweep.segment_tokens = cut.tokens;
+      w.sweep.first_tokens = cut.first;
+      w.sweep.states = joint_sums_;
+      if (handed()) {
+        w.kept = key_slots_;
+        w.kept_tokens = plan_.state_cut.tokens;
+      }
     }
-    return launch_if_possible([&](cudaStream_t stream) {
-      return launch_forward_jointly(narrow(), for_warpgroup(Role::kForward, s), stream);
-    });
+    return launch_if_possible([&](cudaStream_t stream) { return launch_forward_jointly(narrow(), w, stream); });
   }
   // A launch that may find that it cannot serve, and gives nothing then. Whether it could.
   template <class Launch>
@@ -434,6 +436,7 @@ class Passes {
   float* after_extras_ = nullptr;
   float* after_slots_ = nullptr;
   float* key_slots_ = nullptr;
+  float* joint_sums_ = nullptr;  // of narrow heads, in an order of their own
   float* query_slots_ = nullptr;
   unsigned* meetings_ = nullptr;
   float* row_scalar_ = nullptr;

@@ -137,8 +137,7 @@ inline Plan make_plan(const Problem& p) {
     plan.key_sums_per_segment = wide && p.causal ? whole_per_segment(plan.state_cut, heads) : plan.sums_per_segment;
     plan.slots_keys = plan.slots_queries =
         plan.state_cut.count * std::max(plan.sums_per_segment, plan.key_sums_per_segment) + 1;
-    // Narrow heads may have their slots in an order of their own, see launch_forward_jointly.
-    plan.hands_over = p.causal && !narrow && plan.state_cut.count > 1;
+    plan.hands_over = p.causal && plan.state_cut.count > 1;
   } else {
     plan.sum_cut_keys = cut(p.k_length, blocks, kWantedBlocks, 512);  // two suffice to keep the memory busy
     // Where the warpgroup kernels may serve, narrow heads sum the queries beside their gradient, in heavier blocks.

@@ -71,10 +71,13 @@ cudaError_t launch_narrow_pair_boxes(const WarpgroupParams& first, const Warpgro
 }
 
 std::optional<cudaError_t> launch_narrow_jointly_boxes(const WarpgroupParams& params, cudaStream_t stream) {
-  using enum WarpgroupPass;
-  return launch_joint_kernel<WarpgroupSweep<kForward, Mode::kSum, WarpgroupExtra::kNothing, WarpgroupFetch::kCopies>,
-                             WarpgroupSweep<kForward, Mode::kRun, WarpgroupExtra::kNothing, WarpgroupFetch::kBoxes>>(
-      params, stream);
+  const auto launch = [&]<WarpgroupExtra kExtra>() {
+    using enum WarpgroupPass;
+    return launch_joint_kernel<WarpgroupSweep<kForward, Mode::kSum, WarpgroupExtra::kNothing, WarpgroupFetch::kCopies>,
+                               WarpgroupSweep<kForward, Mode::kRun, kExtra, WarpgroupFetch::kBoxes>>(params, stream);
+  };
+  return params.kept == nullptr ? launch.operator()<WarpgroupExtra::kNothing>()
+                                : launch.operator()<WarpgroupExtra::kKeepsStates>();
 }
 
 }  // namespace cosformer::kernels::cuda

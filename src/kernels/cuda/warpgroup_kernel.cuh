@@ -57,8 +57,8 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::c
 // A chunk's features are made from what has been fetched on their way to the products.
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 template <class Meanwhile>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::sum_keys(const Span& chunks,
-                                                                                        Meanwhile meanwhile) {
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::sum_columns(const Span& chunks,
+                                                                                           Meanwhile meanwhile) {
   int at = chunks.begin, first = -1, last = -1, stage = 0;
   bool first_chunk = true;
   A raw[2][2];
@@ -66,7 +66,14 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
   const auto make_ready = [&] {
     const int position = chunk(at);
     follow_powers(position, first, last);
-    set_turns<true, false, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns());
+    float scale = 1.0F;  // of the lane's column: queries are divided by their denominators
+    if constexpr (kQueryColumns) {
+      wait_copies<kAhead - 1>();
+      __syncwarp();
+      set_error_columns(stage);
+      if (p.normalised) scale = __fdividef(1.0F, fmaxf(denominators(stage)[warp * 16 + lane % 16], p.eps));
+    }
+    set_turns<true, false, kDecays>(position, first_chunk, shared + kAngles, weights_at(position), row_turns(), scale);
     first_chunk = false;
     wait_copies<kAhead - 1>();
     wgmma::publish_shared();
@@ -120,7 +127,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     for (int i = 0; i < kAhead; ++i) fetch_if(at + i * kChunk < end, i, chunk(at + i * kChunk));
     fetch_own(end, at);
   }
-  if constexpr (!kSumsKeys) meanwhile();
+  if constexpr (!kSums) meanwhile();
   take_angles();
   keep_angles<kLastFirst>(shared + kAngles);
   if constexpr (!kInter) start(0), start(1);
@@ -149,14 +156,20 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     wgmma::publish_shared();
     __syncthreads();
   }
-  if constexpr (kSumsKeys) {
-    sum_keys(chunks, meanwhile);
+  if constexpr (kSums) {
+    sum_columns(chunks, meanwhile);
   } else {
     int stage = 0;
     unsigned round = 0;  // odd or even, of the stages' use
     bool first_chunk = true;
+    // The next token before which the state is kept.
+    [[maybe_unused]] int kept = kKeepsStates ? (at + w.kept_tokens - 1) / w.kept_tokens * w.kept_tokens : 0;
     for (; at < end; at += kChunk) {
       const int position = chunk(at), next = at + kAhead * kChunk;
+      if (kKeepsStates && position == kept) {
+        store_state(slot_in(w.kept, p.slots, kept / w.kept_tokens * p.slot_step));
+        kept += w.kept_tokens;
+      }
       if (!kReadyBefore || !first_chunk) make_ready(position, first_chunk, stage, round);
       first_chunk = false;
       if constexpr (kUpdate || kBoxes) wgmma::publish_shared();

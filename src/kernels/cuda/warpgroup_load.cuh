@@ -109,12 +109,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::p
   const int row = warp * 16 + lane;
   if constexpr (kUpdate) {
     prepare_features<kQueryColumns>(feature_tile(stage), denominators(stage));
-    if constexpr (kKeys) {
-      if (p.normalised && lane < 16) {
-        set_extra(shared + kExtras, 0, row,
-                  floats(kRawErrors)[stage * kChunk + row] * fmaxf(denominators(stage)[row], p.eps));
-      }
-    }
+    if constexpr (kKeys) set_error_columns(stage);
   }
   if constexpr (kHasPrior) {
     if (!p.normalised) return;
@@ -128,6 +123,15 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::p
       }
     }
   }
+}
+
+// The queries' e, from e/s as it was fetched.
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::set_error_columns(int stage) {
+  if (!p.normalised || lane >= 16) return;
+  const int row = warp * 16 + lane;
+  set_extra(shared + kExtras, column_piece(stage), row,
+            floats(kRawErrors)[stage * kChunk + row] * fmaxf(denominators(stage)[row], p.eps));
 }
 
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
@@ -160,13 +164,12 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::t
 }
 
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
-__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::store_state(int index) {
-  float* to = kRowSums ? slot_in(w.sums, w.sum_slots, index) : slot_in(p.states, p.slots, index);
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::store_state(float* slot) {
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
     add_rests(state[part]);
     if constexpr (kDecays == Decays::kGrow) scale_block(state[part], growth);
-    store_block(state[part], to, part, 0, 0);
+    store_block(state[part], slot, part, 0, 0);
   }
 }
 

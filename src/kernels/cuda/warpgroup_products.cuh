@@ -21,7 +21,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::u
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::add_to_state(int stage,
                                                                                             const A (&parts)[2][4]) {
-  const std::uint64_t values = wgmma::descriptor(value_tile(stage), base + kExtras - value_tile(stage));
+  const std::uint64_t values = wgmma::descriptor(value_tile(stage), column_extra(stage) - value_tile(stage));
   wgmma::fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {

@@ -14,7 +14,8 @@ namespace cosformer::kernels::cuda {
 
 // What a running sweep does beside its results. kDecayGradient: also that of ln γ, from products of each row with what
 // the state gave it, and within the chunk Σ (i − j) t_ij, for which the keys' sweep has both factors at hand.
-enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient };
+// kKeepsStates: it leaves the states that segments of the backward pass start from, where these are cut otherwise.
+enum class WarpgroupExtra : std::uint8_t { kNothing, kDecayGradient, kKeepsStates };
 
 // How rows come: by copies of 16 bytes, those of absent keys as zeros where there is a mask, or by the memory's copy
 // engine (TileMap), a box of 16 rows for each warp, and results go the same way. Boxes spare addresses and what else
@@ -32,26 +33,28 @@ struct WarpgroupSweep : WarpgroupSteps {
   static constexpr bool kQueryColumns = kKeys || kRowSums;
   static constexpr bool kMasked = kFetch == WarpgroupFetch::kMaskedCopies, kBoxes = kFetch == WarpgroupFetch::kBoxes;
   static constexpr bool kDecayGradient = kExtra == WarpgroupExtra::kDecayGradient;
+  static constexpr bool kKeepsStates = kExtra == WarpgroupExtra::kKeepsStates;
   static constexpr bool kHasOwn = kInter && !kRowSums && kQueries;
   static constexpr bool kHasPrior = kInter && kQueries;
   static constexpr int kThreads = 128;
   static constexpr int kMinBlocks = kUpdate ? 2 : (kForward ? 4 : 3);
-  // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks. Sums of keys
-  // could have a fifth, but the more they ask for ahead, the less evenly blocks end that wait for each other.
-  static constexpr bool kSumsKeys = kMode == Mode::kSum && kRowsAreQueries;
-  static constexpr int kStages = kInter ? 2 : (kSumsKeys ? 4 : 3);
-  // Sums of keys make the next chunk ready while the products of one are under way: its stage is free one chunk later.
-  static constexpr int kAhead = kStages - (kSumsKeys ? 2 : 1);
-  static constexpr bool kLastFirst = kMode == Mode::kSum;
+  // Chunks in shared memory, one in use and the others under way: as many as leave room for kMinBlocks. Sums could have
+  // a fifth, but the more they ask for ahead, the less evenly blocks end that wait for each other.
+  static constexpr bool kSums = kMode == Mode::kSum;
+  static constexpr int kStages = kSums ? 4 : 2;
+  // Sums make the next chunk ready while the products of one are under way: its stage is free one chunk later.
+  static constexpr int kAhead = kStages - (kSums ? 2 : 1);
+  static constexpr bool kLastFirst = kSums;
   // Growth spares instructions, which gradients of keys with a decay have most of. Queries must use the same rounded
   // numbers in both passes: their errors cancel in part.
   static constexpr Decays kDecays =
       kLastFirst ? Decays::kShrink : (kDecayGradient && kKeys ? Decays::kGrow : Decays::kFactor);
   // Forward passes whose rows come in boxes have a first chunk ready before they know what they start from.
   static constexpr bool kReadyBefore = kForward && kIntra && kBoxes;
-  // Sums of keys set nothing but the columns' weights anew for each chunk. With two sets of those a warp may go on to
-  // the next chunk while others are at the last one.
-  static constexpr int kWeightSets = kSumsKeys ? 2 : 1;
+  // Sums set the columns' weights anew for each chunk, and of queries the extra columns, which lie beside each other for
+  // all stages. With two sets of weights a warp may go on to the next chunk while others are at the last one.
+  static constexpr int kWeightSets = kSums ? 2 : 1;
+  static constexpr bool kExtraOfStage = kSums && kQueryColumns;
   static constexpr bool kWaitsAtEnd = kUpdate && !kRowSums && kWeightSets == 1;
 
   // Shared memory. A stage holds the rows (x, and for keys k beside v), then the columns: features and values. With
@@ -121,6 +124,11 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ std::uint32_t state_extra(int part) const {
     return base + kExtras + state_piece(part) * 16;
   }
+  // The columns' extra block.
+  __device__ __forceinline__ static constexpr int column_piece(int stage) { return kExtraOfStage ? 2 * stage : 0; }
+  __device__ __forceinline__ std::uint32_t column_extra(int stage) const {
+    return base + kExtras + column_piece(stage) * 16;
+  }
   __device__ __forceinline__ std::uint32_t barrier(int stage) const {
     return base + kBarriers + (warp * kStages + stage) * 8;
   }
@@ -146,12 +154,16 @@ struct WarpgroupSweep : WarpgroupSteps {
     __syncwarp();
   }
   __device__ __forceinline__ void prepare(int stage, int position);
+  __device__ __forceinline__ void set_error_columns(int stage);
   __device__ __forceinline__ void clear_blocks();
   // The state.
   // From memory; sums begin with nothing.
   __device__ __forceinline__ void begin_state(int part);
   __device__ __forceinline__ void take_state(int part, const float (&sum)[2][9][4]);
-  __device__ __forceinline__ void store_state(int index);
+  __device__ __forceinline__ void store_state(float* slot);
+  __device__ __forceinline__ void store_state(int index) {
+    store_state(kRowSums ? slot_in(w.sums, w.sum_slots, index) : slot_in(p.states, p.slots, index));
+  }
   __device__ __forceinline__ void publish_state(int part);
   __device__ __forceinline__ void settle_state() {
     wgmma::wait<0>();
@@ -175,7 +187,7 @@ struct WarpgroupSweep : WarpgroupSteps {
                                               float (&scale)[2], float (&out)[kTiles][4]);
   __device__ __forceinline__ void compute(int stage, int position);
   template <class Meanwhile>
-  __device__ __forceinline__ void sum_keys(const Span& chunks, Meanwhile meanwhile);
+  __device__ __forceinline__ void sum_columns(const Span& chunks, Meanwhile meanwhile);
   __device__ __forceinline__ void place() { locate<false, kRowsAreQueries>(); }
   // `meanwhile` is done while the first rows come, or products of the first are under way; `start` puts into a part of
   // the state what it starts from.

@@ -113,7 +113,8 @@ TEST_P(AttentionCuda, SequencesInSegments) {
     std::int64_t batch, heads, length;
   };
   constexpr Shape kShapes[] = {{1, 1, 512},   {1, 2, 1'600}, {2, 3, 777}, {1, 5, 2'111}, {1, 40, 520},
-                               {1, 1, 4'500}, {1, 2, 1'100}, {2, 1, 900}, {1, 8, 700},   {1, 3, 1'500}};
+                               {1, 1, 4'500}, {1, 2, 1'100}, {2, 1, 900}, {1, 8, 700},   {1, 3, 1'500},
+                               {1, 2, 640},   {2, 3, 650}};
   constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {128, 128}, {120, 72}};
   std::vector<AttentionCase> cases;
   for (const auto& [batch, heads, length] : kShapes) {

@@ -165,8 +165,8 @@ CaseResult run_on_device(const AttentionCase& c, const CaseData& data, Path path
   p.state_kv_out = kv_out.data<float>();
   p.state_z_out = z_out.data<float>();
 
-  // Handed from the forward to the backward pass in every other case that has such sums.
-  const bool hands_over = c.seed % 2 == 0;
+  // Handed from the forward to the backward pass in two of three cases that have such sums.
+  const bool hands_over = c.seed % 3 != 0;
   const DeviceMemory key_sums(hands_over ? static_cast<std::size_t>(key_sum_floats(p)) * sizeof(float) : 0);
   p.key_sums = key_sums.data<float>();
 
