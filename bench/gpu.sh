@@ -2,11 +2,14 @@
 # On a host with a GPU and a CUDA libtorch (found through python3): builds, and writes logs under bench/results/cuda/.
 #   bench/gpu.sh [tests] [speed] [memcheck] [initcheck] [racecheck] [sm80]     all of them where none is named
 # COSFORMER_ARCHITECTURE: the GPU's, 90-real where it is not set.
+# COSFORMER_BUILT: not empty where build-cuda has what the parts need; the kernels' test program may come from elsewhere.
+# COSFORMER_LIMIT: seconds that one measurement may take, 240 where it is not set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=build-cuda
 run=$build/bin/cosformer kernels=$build/bin/attention_cuda_test library=$build/lib/libcosformer.so
-record() { timeout 240 bash bench/record.sh "$@"; }
+limit=${COSFORMER_LIMIT:-240}
+record() { timeout "$limit" bash bench/record.sh "$@"; }
 
 # configure_and_build FOLDER TARGET OPTIONS...
 configure_and_build() {
@@ -36,14 +39,16 @@ speed() {
   record cuda/kernel-profile python3 bench/kernel_profile.py $kernels
 }
 
-# Memory errors, uninitialised reads or races, on few and short cases; bfloat16 alone has kernels for segments.
+# Memory errors, uninitialised reads or races, on few and short cases; bfloat16 alone has kernels for segments. A test
+# to a process: the longest one decides how long it takes. One that reaches the limit fails, and the others count.
 sanitize() {
   local tool=$1 cases=8 wide=12 again=2
-  local some='*Random*:*Wide*:*Long*:*Absent*:*Full*:*Segments*:*Decode*:*Embedding*:*LargeSums*-*Segments/float*'
+  local some='*Random*:*Wide*:*Parts*:*Long*:*Absent*:*Full*:*Segments*:*Decode*:*Embedding*:*Norm*:*Convolution*'
+  some+=':*LargeSums*-*Segments/float*'
   [ "$tool" != racecheck ] || cases=3 wide=3 again=1  # the slowest
   record "cuda/sanitizer-$tool" env COSFORMER_CUDA_CASES=$cases COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=$wide \
     COSFORMER_CUDA_AGAIN=$again COSFORMER_CUDA_LONGEST=700 COSFORMER_CUDA_NUMBERS=50000 GTEST_FILTER="$some" \
-    bash bench/shards.sh compute-sanitizer --tool "$tool" --error-exitcode 1 $kernels
+    SHARDS=64 bash bench/shards.sh timeout $((limit - 10)) compute-sanitizer --tool "$tool" --error-exitcode 1 $kernels
 }
 
 # The code for sm_80 on whatever is here, translated by the compiler: the driver would do so kernel by kernel, on one
@@ -70,9 +75,11 @@ for part in "${parts[@]}"; do
       ;;
   esac
 done
-prefix=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')
-configure_and_build $build $target -DCMAKE_PREFIX_PATH="$prefix" \
-  -DCOSFORMER_CUDA_ARCHITECTURES="${COSFORMER_ARCHITECTURE:-90-real}"
+if [ -z "${COSFORMER_BUILT:-}" ]; then
+  prefix=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)')
+  configure_and_build $build $target -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCOSFORMER_CUDA_ARCHITECTURES="${COSFORMER_ARCHITECTURE:-90-real}"
+fi
 for part in "${parts[@]}"; do
   case $part in
     *check) sanitize "$part" ;;

@@ -1,6 +1,9 @@
 // Gradients of the operators, and the operators themselves below the autograd layer.
 #include "ops/autograd.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/device_ops.h"
@@ -80,7 +83,7 @@ struct Attention : torch::autograd::Function<Attention> {
                                const OptionalTensor& /*state_kv*/, const OptionalTensor& /*state_z*/,
                                const AttentionArguments& a) {
     at::AutoDispatchBelowADInplaceOrView below;
-    auto [out, denominator, kv, z] = call_fwd(a);
+    auto [out, denominator, kv, z] = call_fwd(a, /*for_backward=*/true);
     if (a.has_state()) {
       save(ctx, a, {out, denominator});
       return {out, kv, z};
@@ -108,13 +111,38 @@ struct Attention : torch::autograd::Function<Attention> {
   }
 };
 
+// Whether anything will ask for gradients; else nothing is kept for them.
+bool wants_gradients(const AttentionArguments& a) {
+  if (!at::GradMode::is_enabled()) return false;
+  const at::Tensor tensors[] = {a.q, a.k, a.v, a.log_decay, a.state_kv, a.state_z};
+  return std::any_of(std::begin(tensors), std::end(tensors),
+                     [](const at::Tensor& x) { return x.defined() && x.requires_grad(); });
+}
+
 }  // namespace
 
+at::Tensor attention_on_device(const AttentionArguments& a) {
+  return std::get<0>(call_fwd(a, /*for_backward=*/false));
+}
+
+StreamResult stream_on_device(const AttentionArguments& a) {
+  auto [out, denominator, kv, z] = call_fwd(a, /*for_backward=*/false);
+  return {out, kv, z};
+}
+
 at::Tensor attention_autograd(const AttentionArguments& a) {
+  if (!wants_gradients(a)) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    return attention_on_device(a);
+  }
   return Attention::apply(a.q, a.k, a.v, optional(a.log_decay), optional(a.state_kv), optional(a.state_z), a)[0];
 }
 
 StreamResult stream_autograd(const AttentionArguments& a) {
+  if (!wants_gradients(a)) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    return stream_on_device(a);
+  }
   const variable_list results =
       Attention::apply(a.q, a.k, a.v, optional(a.log_decay), optional(a.state_kv), optional(a.state_z), a);
   return {results[0], results[1], results[2]};

@@ -1,4 +1,4 @@
-// The differentiable forms of the two operators, over checked arguments.
+// The two operators over checked arguments: their differentiable forms, and those of the device alone.
 #pragma once
 
 #include <tuple>
@@ -11,5 +11,7 @@ using StreamResult = std::tuple<at::Tensor, at::Tensor, at::Tensor>;  // out, st
 
 at::Tensor attention_autograd(const AttentionArguments& a);
 StreamResult stream_autograd(const AttentionArguments& a);
+at::Tensor attention_on_device(const AttentionArguments& a);
+StreamResult stream_on_device(const AttentionArguments& a);
 
 }  // namespace cosformer::ops

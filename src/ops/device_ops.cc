@@ -7,7 +7,7 @@
 namespace cosformer::ops {
 namespace {
 
-using ForwardSignature = ForwardResult(COSFORMER_DEVICE_ARGUMENTS);
+using ForwardSignature = ForwardResult(COSFORMER_DEVICE_ARGUMENTS, bool for_backward);
 using BackwardSignature = BackwardResult(const at::Tensor& dout, const OptionalTensor& d_state_kv,
                                          const OptionalTensor& d_state_z, const at::Tensor& out,
                                          const at::Tensor& denominator, const OptionalTensor& sum_kv,
@@ -15,11 +15,11 @@ using BackwardSignature = BackwardResult(const at::Tensor& dout, const OptionalT
 
 }  // namespace
 
-ForwardResult call_fwd(const AttentionArguments& a) {
+ForwardResult call_fwd(const AttentionArguments& a, bool for_backward) {
   static const auto op = registered<ForwardSignature>("cosformer::_attention_fwd");
   return op.call(a.q, a.k, a.v, optional(a.theta), optional(a.log_decay), optional(a.key_mask),
                  optional(a.cu_seqlens_q), optional(a.cu_seqlens_k), optional(a.state_kv), optional(a.state_z),
-                 optional(a.position), a.horizon, a.causal, a.feature_map, a.normalizer, a.eps);
+                 optional(a.position), a.horizon, a.causal, a.feature_map, a.normalizer, a.eps, for_backward);
 }
 
 BackwardResult call_bwd(const BackwardInputs& inputs, const AttentionArguments& a) {

@@ -32,8 +32,8 @@ inline at::Tensor tensor(const OptionalTensor& x) {
   "Tensor? cu_seqlens_k, Tensor? state_kv, Tensor? state_z, Tensor? position, float horizon, bool causal, "  \
   "int feature_map, int normalizer, float eps"
 
-// out, denominator (empty without a normalizer), state_kv, state_z (without a carried state: empty, or what the device
-// wants back in its backward pass)
+// out, denominator (empty without a normalizer), state_kv, state_z (without a carried state: empty, or with
+// for_backward what the device wants back in its backward pass)
 using ForwardResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 // dq, dk, dv, d_log_decay (empty without a decay), d_state_kv, d_state_z (empty without a state)
 using BackwardResult = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
@@ -45,7 +45,7 @@ struct BackwardInputs {
   at::Tensor sum_kv, sum_z;  // the states that a forward pass without a carried state returned
 };
 
-ForwardResult call_fwd(const AttentionArguments& a);
+ForwardResult call_fwd(const AttentionArguments& a, bool for_backward);
 BackwardResult call_bwd(const BackwardInputs& inputs, const AttentionArguments& a);
 
 // Back from the dispatcher's spelling.

@@ -76,13 +76,12 @@ StreamResult stream_with_gradients(COSFORMER_STREAM_PARAMETERS) {
 }
 
 // Below autograd: inference mode, and libraries built without it.
-at::Tensor attention_on_device(COSFORMER_ATTENTION_PARAMETERS) {
-  return std::get<0>(call_fwd(check_attention(COSFORMER_ATTENTION_NAMES)));
+at::Tensor attention_below_autograd(COSFORMER_ATTENTION_PARAMETERS) {
+  return attention_on_device(check_attention(COSFORMER_ATTENTION_NAMES));
 }
 
-StreamResult stream_on_device(COSFORMER_STREAM_PARAMETERS) {
-  auto [out, denominator, kv, z] = call_fwd(check_stream(COSFORMER_STREAM_NAMES));
-  return {out, kv, z};
+StreamResult stream_below_autograd(COSFORMER_STREAM_PARAMETERS) {
+  return stream_on_device(check_stream(COSFORMER_STREAM_NAMES));
 }
 
 // Autocast runs q, k and v in its low precision. Angles, decays and states are float32 in any case.
@@ -106,7 +105,7 @@ StreamResult stream_autocast(COSFORMER_STREAM_PARAMETERS) {
                  reweight, normalizer, eps);
 }
 
-ForwardResult meta_fwd(COSFORMER_DEVICE_ARGUMENTS) {
+ForwardResult meta_fwd(COSFORMER_DEVICE_ARGUMENTS, bool /*for_backward*/) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
@@ -138,7 +137,7 @@ TORCH_LIBRARY(cosformer, m) {
       "float horizon, Tensor? theta=None, Tensor? log_decay=None, str feature_map=\"relu\", bool reweight=True, "
       "str normalizer=\"sum\", float eps=1e-6) -> (Tensor out, Tensor state_kv, Tensor state_z)");
   m.def("_attention_fwd(" COSFORMER_DEVICE_SCHEMA
-        ") -> (Tensor out, Tensor denominator, Tensor state_kv, Tensor state_z)");
+        ", bool for_backward) -> (Tensor out, Tensor denominator, Tensor state_kv, Tensor state_z)");
   m.def(
       "_attention_bwd(Tensor dout, Tensor? d_state_kv, Tensor? d_state_z, Tensor out, Tensor "
       "denominator, Tensor? sum_kv, Tensor? sum_z, " COSFORMER_DEVICE_SCHEMA
@@ -151,18 +150,18 @@ TORCH_LIBRARY_IMPL(cosformer, Autograd, m) {
 }
 
 TORCH_LIBRARY_IMPL(cosformer, CPU, m) {
-  m.impl("attention", attention_on_device);
-  m.impl("attention_with_state", stream_on_device);
+  m.impl("attention", attention_below_autograd);
+  m.impl("attention_with_state", stream_below_autograd);
 }
 
 TORCH_LIBRARY_IMPL(cosformer, CUDA, m) {
-  m.impl("attention", attention_on_device);
-  m.impl("attention_with_state", stream_on_device);
+  m.impl("attention", attention_below_autograd);
+  m.impl("attention_with_state", stream_below_autograd);
 }
 
 TORCH_LIBRARY_IMPL(cosformer, Meta, m) {
-  m.impl("attention", attention_on_device);
-  m.impl("attention_with_state", stream_on_device);
+  m.impl("attention", attention_below_autograd);
+  m.impl("attention_with_state", stream_below_autograd);
   m.impl("_attention_fwd", meta_fwd);
   m.impl("_attention_bwd", meta_bwd);
 }

@@ -39,8 +39,8 @@ struct WarpgroupParams {
   int sum_slots;
   unsigned* meetings;  // of joint launches: a number for each block
   bool scan_sums;      // sums of wide heads: blocks, all on the device at the same time, also scan them
-  // Joint launches of narrow heads: slots for the states before every so many tokens, which the backward pass will want;
-  // null: not wanted.
+  // Joint launches of narrow heads: slots for the states before every so many tokens, which the backward pass will
+  // want; null: not wanted.
   float* kept;
   int kept_tokens;
   // Full attention with a decay: states after each pair of chunks, their values in a tensor that is written later

@@ -51,8 +51,8 @@ struct WarpgroupSweep : WarpgroupSteps {
       kLastFirst ? Decays::kShrink : (kDecayGradient && kKeys ? Decays::kGrow : Decays::kFactor);
   // Forward passes whose rows come in boxes have a first chunk ready before they know what they start from.
   static constexpr bool kReadyBefore = kForward && kIntra && kBoxes;
-  // Sums set the columns' weights anew for each chunk, and of queries the extra columns, which lie beside each other for
-  // all stages. With two sets of weights a warp may go on to the next chunk while others are at the last one.
+  // Sums set the columns' weights anew for each chunk, and of queries the extra columns, which lie beside each other
+  // for all stages. With two sets of weights a warp may go on to the next chunk while others are at the last one.
   static constexpr int kWeightSets = kSums ? 2 : 1;
   static constexpr bool kExtraOfStage = kSums && kQueryColumns;
   static constexpr bool kWaitsAtEnd = kUpdate && !kRowSums && kWeightSets == 1;

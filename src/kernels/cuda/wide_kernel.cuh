@@ -88,23 +88,25 @@ template <WarpgroupPass kPass, bool kMasked>
 cudaError_t launch_wide_mode(Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   using enum WarpgroupPass;
   const SweepParams& p = params.sweep;
+  const auto launch = [&]<Mode kMode, WideExtra kExtra>() {
+    return launch_wide_kernel<kPass, kMode, kExtra, kMasked>(params, stream);
+  };
+  const bool two_sided = p.pass != SweepPass::kOnly;
   switch (mode) {
     case Mode::kRun:
-      if (p.pass != SweepPass::kOnly) {
-        if constexpr (kPass == kForward) {
-          return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kTwoSided, kMasked>(params, stream);
-        }
-        break;  // the general sweep's
-      }
       if (p.decay_gradient != nullptr) {
         if constexpr (kPass == kQueries || kPass == kKeys) {
-          return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kDecayGradient, kMasked>(params, stream);
+          return two_sided ? launch.template operator()<Mode::kRun, WideExtra::kTwoSidedDecayGradient>()
+                           : launch.template operator()<Mode::kRun, WideExtra::kDecayGradient>();
         }
         break;
       }
+      if (two_sided) return launch.template operator()<Mode::kRun, WideExtra::kTwoSided>();
       if constexpr (kPass == kForward) break;  // whole_layout.cuh
-      return launch_wide_kernel<kPass, Mode::kRun, WideExtra::kNothing, kMasked>(params, stream);
-    case Mode::kApply: return launch_wide_kernel<kPass, Mode::kApply, WideExtra::kNothing, kMasked>(params, stream);
+      return launch.template operator()<Mode::kRun, WideExtra::kNothing>();
+    case Mode::kApply:
+      return two_sided ? launch.template operator()<Mode::kApply, WideExtra::kTwoSided>()
+                       : launch.template operator()<Mode::kApply, WideExtra::kNothing>();
     case Mode::kSum:          // launch_wide_sums
     case Mode::kApplyAndSum:  // narrow heads only
       break;

@@ -14,16 +14,18 @@
 
 namespace cosformer::kernels::cuda {
 
-// What a running sweep is or does besides: one of the two sweeps of full attention with a decay (forward), or a share
-// of the decay's gradient (queries, keys).
-enum class WideExtra : std::uint8_t { kNothing, kTwoSided, kDecayGradient };
+// What a sweep is or does besides: one of two whose results are added up (the sides of full attention with a decay in
+// the forward pass, or parts of heads), or a share of the decay's gradient (queries, keys).
+enum class WideExtra : std::uint8_t { kNothing, kTwoSided, kDecayGradient, kTwoSidedDecayGradient };
 
 template <WarpgroupPass kPass_, Mode kMode, WideExtra kExtra, bool kMasked_>
 struct WideLayout {
   static constexpr bool kForward = kPass_ == WarpgroupPass::kForward, kQueries = kPass_ == WarpgroupPass::kQueries,
                         kKeys = kPass_ == WarpgroupPass::kKeys, kValues = kPass_ == WarpgroupPass::kValues;
-  static constexpr bool kTwoSided = kExtra == WideExtra::kTwoSided,
-                        kDecayGradient = kExtra == WideExtra::kDecayGradient, kMasked = kMasked_;
+  static constexpr bool kTwoSided = kExtra == WideExtra::kTwoSided || kExtra == WideExtra::kTwoSidedDecayGradient;
+  static constexpr bool kDecayGradient =
+      kExtra == WideExtra::kDecayGradient || kExtra == WideExtra::kTwoSidedDecayGradient;
+  static constexpr bool kMasked = kMasked_;
   static constexpr bool kFeatureRows = kForward || kValues;  // rows of features give values, else the reverse
   static constexpr bool kRowsAreQueries = kForward || kQueries;
   static_assert(kMode == Mode::kRun || kMode == Mode::kApply);
@@ -35,7 +37,7 @@ struct WideLayout {
   // Registers go where the accumulators are. A block begins with equal shares of a multiprocessor's, and would wait for
   // ever for more than all of them.
   static constexpr int kThreads = 128 * (kRuns ? 3 : 2);
-  static constexpr int kMinBlocks = kRuns ? 1 : 2;
+  static constexpr int kMinBlocks = kRuns || (kTwoSided && kHasPrior) ? 1 : 2;
   static constexpr int kProducerRegisters = kDecayGradient ? 56 : 64;
   static constexpr int kRowRegisters = kRuns ? (kFeatureRows ? 200 : 288 - kProducerRegisters) : 192;
   static constexpr int kColumnRegisters = kFeatureRows ? 240 : 216;
@@ -44,10 +46,10 @@ struct WideLayout {
   static constexpr int kStages = kRuns && kFeatureRows && !kTwoSided ? 3 : 2;
   static constexpr int kStateCopies = kRuns ? 2 : 1;
 
-  // Shared memory: tiles, arrays, barriers. A stage has the rows' two tiles and their own (or of two sides, what the
-  // first one left), the two contracted tiles of the columns and the slice's.
+  // Shared memory: tiles, arrays, barriers. A stage has the rows' two tiles, their own, of two sides what the first one
+  // left, the two contracted tiles of the columns and the slice's.
   static constexpr int kTile = WarpgroupPlace::kTile, kChunk = WarpgroupPlace::kChunk;
-  static constexpr int kRowTiles = kHasOwn || kTwoSided ? 3 : 2;
+  static constexpr int kRowTiles = 2 + (kHasOwn ? 1 : 0) + (kTwoSided ? 1 : 0);
   static constexpr int kStageBytes = (kRowTiles + (kRuns ? 3 : 0)) * kTile;
   static constexpr int kPrior = kStages * kStageBytes;
   static constexpr int kStates = kPrior + (kHasPrior ? 2 * kTile : 0);
@@ -67,14 +69,13 @@ struct WideLayout {
   static constexpr int kBarriers = kDecaySums + (kDecayGradient ? 128 * 8 : 0);
   static constexpr int kSharedBytes = kBarriers + (2 * kStages + 4) * 8;
   static_assert(!kDecayGradient || (kRuns && (kQueries || kKeys)));
-  static_assert(!kHasOwn || !kTwoSided);
   static_assert(kDistances % 16 == 0 && kDenominators % 16 == 0 && kAngles % 16 == 0 &&
                 kMinBlocks * (kSharedBytes + 1024) <= 233472);
 
   // From the beginning of shared memory on.
   static constexpr __device__ int row_tile(int stage, int block) { return stage * kStageBytes + block * kTile; }
   static constexpr __device__ int own_tile(int stage) { return row_tile(stage, 2); }
-  static constexpr __device__ int earlier_tile(int stage) { return row_tile(stage, 2); }
+  static constexpr __device__ int earlier_tile(int stage) { return row_tile(stage, kRowTiles - 1); }
   static constexpr __device__ int contracted(int stage, int block) { return row_tile(stage, kRowTiles + block); }
   static constexpr __device__ int sliced(int stage) { return contracted(stage, 2); }
   static constexpr __device__ int state_tile(int copy, int part, int block) {

@@ -55,7 +55,10 @@ struct WideProducer : WideWarpgroup {
     if constexpr (L::kHasOwn) {
       fetch_one(L::own_tile(stage), own_rows, own_source(), slice * 64, row_length, rows, position);
     }
-    if constexpr (L::kTwoSided) fetch_earlier(base + L::earlier_tile(stage), target_of(w.first, q_begin, position));
+    if constexpr (L::kTwoSided) {
+      fetch_earlier(base + L::earlier_tile(stage),
+                    target_of(L::kValues ? w.second : w.first, L::kRowsAreQueries ? q_begin : k_begin, position));
+    }
     if (L::kNumberSets > 0 && p.normalised) {
       fetch_row_numbers<!L::kRowsAreQueries && L::kExtraColumn>(floats(L::kDenominators, stage),
                                                                 floats(L::kErrors, stage), position);

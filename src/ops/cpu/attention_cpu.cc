@@ -147,7 +147,7 @@ bool hands_over_sum(const AttentionArguments& a, const AttentionProblem& problem
   return !a.causal && !a.log_decay.defined() && keys >= kKeysPerFeature * problem.dim * problem.sequence_count;
 }
 
-ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS) {
+ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS, bool for_backward) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const auto accumulation = q.options().dtype(accumulation_type(q.scalar_type()));
@@ -155,7 +155,8 @@ ForwardResult cpu_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   const at::Tensor denominator = empty_denominators(a);
   CpuProblem cpu(a);
   cpu.set_results(out, denominator);
-  const std::int64_t states = a.has_state() || hands_over_sum(a, cpu.problem) ? cpu.problem.sequence_count : 0;
+  const bool keeps_states = a.has_state() || (for_backward && hands_over_sum(a, cpu.problem));
+  const std::int64_t states = keeps_states ? cpu.problem.sequence_count : 0;
   const at::Tensor kv = at::empty({states, q.size(2), 2, q.size(3), v.size(3)}, accumulation);
   const at::Tensor z = at::empty({states, q.size(2), 2, q.size(3)}, accumulation);
   if (states > 0) {

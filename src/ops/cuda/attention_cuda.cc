@@ -114,7 +114,7 @@ bool hands_over_sums(const AttentionArguments& a, const cuda::Problem& problem) 
   return sums > 0 && keys >= kKeysPerFeature * problem.dim * sums;
 }
 
-ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
+ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS, bool for_backward) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
   const c10::cuda::CUDAGuard guard(q.device());
@@ -129,7 +129,7 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS) {
   if (a.has_state()) {
     gpu.problem.state_kv_out = kv.data_ptr<float>();
     gpu.problem.state_z_out = z.data_ptr<float>();
-  } else if (hands_over_sums(a, gpu.problem)) {
+  } else if (for_backward && hands_over_sums(a, gpu.problem)) {
     kv = at::empty({cuda::key_sum_floats(gpu.problem)}, accumulation);
     gpu.problem.key_sums = kv.data_ptr<float>();
   }

@@ -72,7 +72,11 @@ const Shape kShapes[] = {
     {"fp16-causal-128-4k", kFp16, 16, 4096, 8, 128, true, false, false},
     {"fp32-causal-64-4k", kFp32, 16, 4096, 16, 64, true, false, false},
     {"fp32-full-64-4k", kFp32, 16, 4096, 16, 64, false, false, false},
+    {"full-decay-128-4k", kBf16, 16, 4096, 8, 128, false, true, false},
     {"causal-256-4k", kBf16, 16, 4096, 4, 256, true, false, false},
+    {"causal-256-64k", kBf16, 1, 65536, 4, 256, true, false, false},
+    {"causal-decay-256-4k", kBf16, 16, 4096, 4, 256, true, true, false},
+    {"full-256-4k", kBf16, 16, 4096, 4, 256, false, false, false},
     {"packed-64-4k", kBf16, 16, 4096, 16, 64, true, false, true},
 };
 

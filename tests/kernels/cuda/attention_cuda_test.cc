@@ -112,9 +112,8 @@ TEST_P(AttentionCuda, SequencesInSegments) {
   struct Shape {
     std::int64_t batch, heads, length;
   };
-  constexpr Shape kShapes[] = {{1, 1, 512},   {1, 2, 1'600}, {2, 3, 777}, {1, 5, 2'111}, {1, 40, 520},
-                               {1, 1, 4'500}, {1, 2, 1'100}, {2, 1, 900}, {1, 8, 700},   {1, 3, 1'500},
-                               {1, 2, 640},   {2, 3, 650}};
+  constexpr Shape kShapes[] = {{1, 1, 512},   {1, 2, 1'600}, {2, 3, 777}, {1, 5, 2'111}, {1, 40, 520}, {1, 1, 4'500},
+                               {1, 2, 1'100}, {2, 1, 900},   {1, 8, 700}, {1, 3, 1'500}, {1, 2, 640},  {2, 3, 650}};
   constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {128, 128}, {120, 72}};
   std::vector<AttentionCase> cases;
   for (const auto& [batch, heads, length] : kShapes) {
@@ -188,6 +187,37 @@ TEST_P(AttentionCuda, WideHeads) {
   run_cases(cases);
 }
 
+// Heads of more than 128 in aligned rows, which some devices take in parts, with everything else drawn.
+TEST_P(AttentionCuda, HeadsInParts) {
+  constexpr std::int64_t kDims[][2] = {{256, 256}, {192, 64}, {64, 256}, {144, 200}, {128, 192}, {256, 136}};
+  const bool has_parts = GetParam() == DType::kBFloat16;
+  const int count = environment_number("COSFORMER_CUDA_WIDE", has_parts ? 48 : 6);
+  std::vector<AttentionCase> cases = random_cases(
+      count, 750'000, {.dtypes = {GetParam()}, .max_length = std::min<std::int64_t>(300, longest_length())});
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i].dim = kDims[i % 6][0];
+    cases[i].value_dim = kDims[i % 6][1];
+    if (cases[i].layout == verify::Layout::kGapped) cases[i].layout = verify::Layout::kTimeMajor;
+    if (i % 4 != 3) {
+      cases[i].feature_map = FeatureMap::kRelu;
+      cases[i].carry_state = false;
+      cases[i].decay = cases[i].decay && cases[i].causal;
+    }
+  }
+  if (has_parts) {  // cut into segments
+    for (const bool causal : {true, false}) {
+      AttentionCase c;
+      c.seed = 760'000 + cases.size();
+      c.dtype = GetParam();
+      c.dim = c.value_dim = 160;
+      c.q_lengths = c.k_lengths = {1'300};
+      c.causal = c.decay = causal;
+      if (c.q_lengths[0] <= longest_length()) cases.push_back(c);
+    }
+  }
+  run_cases(cases);
+}
+
 struct Lengths {
   std::vector<std::int64_t> q, k;
 
@@ -242,7 +272,7 @@ TEST_P(AttentionCuda, FullAttentionWithDecay) {
   const Lengths shapes[] = {{{1}, {1}},         {{64}, {64}},       {{128}, {128}},        {{129}, {129}},
                             {{255}, {255}},     {{1'100}, {1'100}}, {{1'600}, {1'600}},    {{300}, {1'000}},
                             {several, several}, {{700}, {130}},     {{40, 300}, {300, 40}}};
-  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {64, 24}};
+  constexpr std::int64_t kDims[][2] = {{64, 64}, {40, 56}, {16, 64}, {64, 24}, {128, 96}};
   // Other numbers have the general sweep, whose segments LongSequences has.
   const int longest = std::min(longest_length(), GetParam() == DType::kBFloat16 ? 1 << 20 : 300);
   std::vector<AttentionCase> cases;
