@@ -2,7 +2,7 @@
 # On a host with a GPU and a CUDA libtorch (found through python3): builds, and writes logs under bench/results/cuda/.
 #   bench/gpu.sh [tests] [speed] [memcheck] [initcheck] [racecheck] [sm80]     all of them where none is named
 # COSFORMER_ARCHITECTURE: the GPU's, 90-real where it is not set.
-# COSFORMER_BUILT: not empty where build-cuda has what the parts need; the kernels' test program may come from elsewhere.
+# COSFORMER_BUILT: not empty where build-cuda has what the parts need already.
 # COSFORMER_LIMIT: seconds that one measurement may take, 240 where it is not set.
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -81,14 +81,14 @@ struct Attention : torch::autograd::Function<Attention> {
   static variable_list forward(AutogradContext* ctx, const Variable& /*q*/, const Variable& /*k*/,
                                const Variable& /*v*/, const OptionalTensor& /*log_decay*/,
                                const OptionalTensor& /*state_kv*/, const OptionalTensor& /*state_z*/,
-                               const AttentionArguments& a) {
+                               const AttentionArguments& a, bool for_backward) {
     at::AutoDispatchBelowADInplaceOrView below;
-    auto [out, denominator, kv, z] = call_fwd(a, /*for_backward=*/true);
+    auto [out, denominator, kv, z] = call_fwd(a, for_backward);
     if (a.has_state()) {
-      save(ctx, a, {out, denominator});
+      if (for_backward) save(ctx, a, {out, denominator});
       return {out, kv, z};
     }
-    save(ctx, a, {out, denominator, kv, z});
+    if (for_backward) save(ctx, a, {out, denominator, kv, z});
     return {out};
   }
 
@@ -107,16 +107,22 @@ struct Attention : torch::autograd::Function<Attention> {
     const Variable none;
     return {
         g[0], g[1], g[2], a.log_decay.defined() ? g[3] : none, a.has_state() ? g[4] : none, a.has_state() ? g[5] : none,
-        none};
+        none, none};
   }
 };
 
-// Whether anything will ask for gradients; else nothing is kept for them.
+// Whether anything will ask for gradients; else nothing is kept for them. The function is applied in any case: it
+// refuses what it cannot do, forward-mode derivatives for one.
 bool wants_gradients(const AttentionArguments& a) {
   if (!at::GradMode::is_enabled()) return false;
   const at::Tensor tensors[] = {a.q, a.k, a.v, a.log_decay, a.state_kv, a.state_z};
   return std::any_of(std::begin(tensors), std::end(tensors),
                      [](const at::Tensor& x) { return x.defined() && x.requires_grad(); });
+}
+
+variable_list apply(const AttentionArguments& a) {
+  return Attention::apply(a.q, a.k, a.v, optional(a.log_decay), optional(a.state_kv), optional(a.state_z), a,
+                          wants_gradients(a));
 }
 
 }  // namespace
@@ -131,20 +137,11 @@ StreamResult stream_on_device(const AttentionArguments& a) {
 }
 
 at::Tensor attention_autograd(const AttentionArguments& a) {
-  if (!wants_gradients(a)) {
-    at::AutoDispatchBelowADInplaceOrView below;
-    return attention_on_device(a);
-  }
-  return Attention::apply(a.q, a.k, a.v, optional(a.log_decay), optional(a.state_kv), optional(a.state_z), a)[0];
+  return apply(a)[0];
 }
 
 StreamResult stream_autograd(const AttentionArguments& a) {
-  if (!wants_gradients(a)) {
-    at::AutoDispatchBelowADInplaceOrView below;
-    return stream_on_device(a);
-  }
-  const variable_list results =
-      Attention::apply(a.q, a.k, a.v, optional(a.log_decay), optional(a.state_kv), optional(a.state_z), a);
+  const variable_list results = apply(a);
   return {results[0], results[1], results[2]};
 }
 

@@ -56,5 +56,21 @@ TEST(Registration, SecondDerivativesAreRefused) {
   }
 }
 
+// Also where nothing asks for gradients: a result without its tangent would read as a derivative of zero.
+TEST(Registration, ForwardModeDerivativesAreRefused) {
+  const std::uint64_t level = torch::autograd::forward_ad::enter_dual_level();
+  for (const bool with_gradient : {false, true}) {
+    const at::Tensor primal = at::randn({1, 6, 1, 4}).requires_grad_(with_gradient);
+    const at::Tensor q = at::_make_dual(primal, at::randn({1, 6, 1, 4}), static_cast<std::int64_t>(level));
+    try {
+      attention(q, q, q);
+      ADD_FAILURE() << "a tangent was lost";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find("jvp"), std::string::npos) << error.what();
+    }
+  }
+  torch::autograd::forward_ad::exit_dual_level(level);
+}
+
 }  // namespace
 }  // namespace cosformer

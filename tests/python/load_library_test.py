@@ -44,9 +44,11 @@ class LoadLibrary(unittest.TestCase):
         """What the forward pass hands to the backward pass is not used up by it."""
         for device in DEVICES:
             for dtype in (torch.float32, torch.bfloat16):
-                for causal in (False, True):
-                    q, k, v = (x.detach().to(device, dtype).requires_grad_() for x in tensors(*[(1, 1100, 1, 96)] * 3))
+                for causal, dim in ((False, 96), (True, 64), (True, 96), (True, 160)):
+                    q, k, v = (x.detach().to(device, dtype).requires_grad_() for x in tensors(*[(1, 1100, 1, dim)] * 3))
                     out = attention(q, k, v, causal=causal)
+                    with torch.no_grad():  # which keeps nothing for a backward pass
+                        self.assertTrue(torch.equal(out, attention(q, k, v, causal=causal)))
                     first = torch.autograd.grad(out, (q, k, v), torch.ones_like(out), retain_graph=True)
                     second = torch.autograd.grad(out, (q, k, v), torch.ones_like(out))
                     for a, b in zip(first, second):

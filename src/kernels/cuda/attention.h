@@ -71,7 +71,7 @@ struct Gradients {
   double* d_log_decay = nullptr;  // device, [heads], summed over sequences; null: not wanted
 };
 
-// Length of Problem::key_sums, 0 where a pass has no such sums; and that of one of them.
+// Length of Problem::key_sums on the current device, 0 where a pass has no such sums; and that of one of them.
 std::int64_t key_sum_floats(const Problem& problem);
 inline std::int64_t state_floats(const Problem& problem) {
   return 2 * problem.dim * (problem.value_dim + 1);

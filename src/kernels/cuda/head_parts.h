@@ -44,7 +44,8 @@ class HeadSide {
 // By shapes and options; whether the kernels take the parts is theirs to say.
 inline bool may_come_in_parts(const Problem& p) {
   const bool wide = p.dim > kWarpgroupDim || p.value_dim > kWarpgroupDim;
-  return wide && HeadSide(p.dim).even() && HeadSide(p.value_dim).even() && p.dtype == DType::kBFloat16 &&
+  const bool aligned = p.dim % 8 == 0 && p.value_dim % 8 == 0;
+  return wide && aligned && HeadSide(p.dim).even() && HeadSide(p.value_dim).even() && p.dtype == DType::kBFloat16 &&
          p.feature_map == FeatureMap::kRelu && (p.causal || p.log_decay == nullptr) && p.state_kv_in == nullptr &&
          p.state_kv_out == nullptr && warpgroup_available();
 }
@@ -98,7 +99,7 @@ void for_each_part(const Problem& p, const Gradients* g, Visit visit) {
       }
     }
   };
-  bool suited = may_come_in_parts(p);
+  bool suited = may_come_in_parts(p) && (g == nullptr || (g->d_state_kv_out == nullptr && g->d_state_kv_in == nullptr));
   if (suited) {
     each([&](const Problem& problem, const Gradients* gradients, const HeadPart&) {
       suited = suited && suits_warpgroup(problem, gradients);

@@ -28,13 +28,13 @@ class Passes {
     const std::int64_t heads = p.sequences * p.heads;
     both_sides_ = plan_.two_sided && warpgroup_ && narrow() && same_tokens(p);
     if (both_sides_) plan_both_sides(plan_, heads);
-    // First what goes from part to part.
+    // First what goes from part to part: as long in each, so that it lies at the same places.
     const bool twice = (plan_.two_sided && !both_sides_) || part.out != SweepPass::kOnly;
     if (p.normalizer == Normalizer::kSum && (g != nullptr || twice)) {
       row_scalar_ = workspace_.take<float>(plan_.query_rows * p.heads);
     }
     if (g != nullptr && g->d_log_decay != nullptr) {
-      const std::int64_t blocks = heads * plan_.state_cut.count * value_slices(p.value_dim, p.dim);
+      const std::int64_t blocks = heads * plan_.state_cut.count * gradient_slices();
       query_decay_ = workspace_.take<double>(std::max(2, part.count) * blocks);
       key_decay_ = workspace_.take<double>(std::max(2, part.count) * blocks);
       state_decay_ = workspace_.take<double>(heads);
@@ -53,10 +53,10 @@ class Passes {
         key_slots_ = p.key_sums;
         if (!plan_.scans) plan_.slots_keys = 1;
       } else {
-        key_slots_ = workspace_.take<float>(heads * plan_.slots_keys * plan_.slot_floats);
+        key_slots_ = workspace_.take<float>(heads * std::max(plan_.slots_keys * plan_.slot_floats, joint_floats()));
+        joint_sums_ = key_slots_;
       }
-      if (may_be_joint() && narrow())
-        joint_sums_ = workspace_.take<float>(heads * plan_.state_cut.count * kJointFloats);
+      if (handed() && joint_floats() > 0) joint_sums_ = workspace_.take<float>(heads * joint_floats());
       if (may_be_joint()) meetings_ = workspace_.take<unsigned>(heads * plan_.slots_keys);
       if (g != nullptr) query_slots_ = workspace_.take<float>(heads * plan_.slots_queries * plan_.slot_floats);
     }
@@ -273,6 +273,8 @@ class Passes {
     return g_ == nullptr && warpgroup_ && plan_.scans && !plan_.two_sided && !plan_.state_slots && blocks > 1 &&
            part_.out == SweepPass::kOnly && (!narrow() || blocks <= kMostJointBlocks);
   }
+  // What the sums of a narrow head take there.
+  std::int64_t joint_floats() const { return may_be_joint() && narrow() ? plan_.state_cut.count * kJointFloats : 0; }
   bool launch_jointly(const SweepParams& s) {
     if (!may_be_joint() || (!narrow() && !scans_in_pieces(s))) return false;
     WarpgroupParams w = for_warpgroup(Role::kForward, s);

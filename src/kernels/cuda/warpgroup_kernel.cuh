@@ -167,7 +167,7 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::r
     for (; at < end; at += kChunk) {
       const int position = chunk(at), next = at + kAhead * kChunk;
       if (kKeepsStates && position == kept) {
-        store_state(slot_in(w.kept, p.slots, kept / w.kept_tokens * p.slot_step));
+        keep_state(slot_in(w.kept, p.slots, kept / w.kept_tokens * p.slot_step));
         kept += w.kept_tokens;
       }
       if (!kReadyBefore || !first_chunk) make_ready(position, first_chunk, stage, round);

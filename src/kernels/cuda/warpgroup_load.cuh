@@ -173,6 +173,16 @@ __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::s
   }
 }
 
+template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
+__device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::keep_state(float* slot) {
+  const float heads[2][2] = {{state[0][8][0], state[0][8][2]}, {state[1][8][0], state[1][8][2]}};
+  store_state(slot);
+#pragma unroll
+  for (int part = 0; part < 2; ++part)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) state[part][8][2 * i] = heads[part][i];
+}
+
 // Puts a part of the state where the matrix unit can read it as an operand.
 template <WarpgroupPass kPass_, Mode kMode, WarpgroupExtra kExtra, WarpgroupFetch kFetch>
 __device__ __forceinline__ void WarpgroupSweep<kPass_, kMode, kExtra, kFetch>::publish_state(int part) {

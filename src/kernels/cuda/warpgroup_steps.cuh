@@ -338,10 +338,7 @@ struct WarpgroupSteps : WarpgroupPlace {
   }
   __device__ __forceinline__ void add_rests(float (&block)[9][4]) {
 #pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-      block[8][i] += block[8][i + 1];
-      block[8][i + 1] = 0.0F;
-    }
+    for (int i = 0; i < 4; i += 2) block[8][i] += block[8][i + 1];
   }
   template <int kTiles>
   __device__ __forceinline__ void store_block(float (&block)[kTiles][4], float* to, int part, int feature, int value,

@@ -55,7 +55,7 @@ struct WarpgroupSweep : WarpgroupSteps {
   // for all stages. With two sets of weights a warp may go on to the next chunk while others are at the last one.
   static constexpr int kWeightSets = kSums ? 2 : 1;
   static constexpr bool kExtraOfStage = kSums && kQueryColumns;
-  static constexpr bool kWaitsAtEnd = kUpdate && !kRowSums && kWeightSets == 1;
+  static constexpr bool kWaitsAtEnd = kUpdate && !kRowSums && !kSums;
 
   // Shared memory. A stage holds the rows (x, and for keys k beside v), then the columns: features and values. With
   // kRowSums the rows x are the values, and their features follow.
@@ -164,6 +164,8 @@ struct WarpgroupSweep : WarpgroupSteps {
   __device__ __forceinline__ void store_state(int index) {
     store_state(kRowSums ? slot_in(w.sums, w.sum_slots, index) : slot_in(p.states, p.slots, index));
   }
+  // The same of one that runs on, whose bits stay as they are.
+  __device__ __forceinline__ void keep_state(float* slot);
   __device__ __forceinline__ void publish_state(int part);
   __device__ __forceinline__ void settle_state() {
     wgmma::wait<0>();

@@ -39,7 +39,8 @@ struct WideLayout {
   static constexpr int kThreads = 128 * (kRuns ? 3 : 2);
   static constexpr int kMinBlocks = kRuns || (kTwoSided && kHasPrior) ? 1 : 2;
   static constexpr int kProducerRegisters = kDecayGradient ? 56 : 64;
-  static constexpr int kRowRegisters = kRuns ? (kFeatureRows ? 200 : 288 - kProducerRegisters) : 192;
+  static constexpr int kRowRegisters =
+      kRuns ? (kFeatureRows ? 200 : 288 - kProducerRegisters) : (kMinBlocks == 1 ? 240 : 192);
   static constexpr int kColumnRegisters = kFeatureRows ? 240 : 216;
   static_assert(kProducerRegisters + kRowRegisters + (kRuns ? kColumnRegisters : 0) <=
                 65536 / kMinBlocks / kThreads / 8 * 8 * (kThreads / 128));

@@ -204,16 +204,18 @@ TEST_P(AttentionCuda, HeadsInParts) {
       cases[i].decay = cases[i].decay && cases[i].causal;
     }
   }
-  if (has_parts) {  // cut into segments
-    for (const bool causal : {true, false}) {
-      AttentionCase c;
-      c.seed = 760'000 + cases.size();
-      c.dtype = GetParam();
-      c.dim = c.value_dim = 160;
-      c.q_lengths = c.k_lengths = {1'300};
-      c.causal = c.decay = causal;
-      if (c.q_lengths[0] <= longest_length()) cases.push_back(c);
-    }
+  // Cut into segments, and the decay's gradients of many heads with few values.
+  constexpr std::int64_t kMore[][4] = {{160, 160, 1, 1'300}, {160, 160, 1, 1'300}, {200, 32, 16, 40}};
+  for (std::size_t i = 0; has_parts && i < std::size(kMore); ++i) {
+    AttentionCase c;
+    c.seed = 760'000 + i;
+    c.dtype = GetParam();
+    c.dim = kMore[i][0];
+    c.value_dim = kMore[i][1];
+    c.heads = kMore[i][2];
+    c.q_lengths = c.k_lengths = {kMore[i][3]};
+    c.causal = c.decay = i != 1;
+    if (c.q_lengths[0] <= longest_length()) cases.push_back(c);
   }
   run_cases(cases);
 }
