@@ -108,7 +108,9 @@ void for_each_part(const Problem& p, const Gradients* g, Visit visit) {
   if (suited) {
     each(visit);
   } else {
-    visit(p, g, HeadPart{});
+    Problem whole = p;
+    if (may_come_in_parts(p)) whole.key_sums = nullptr;  // parts have none, so key_sum_floats leaves them no room
+    visit(whole, g, HeadPart{});
   }
 }
 

@@ -204,8 +204,9 @@ TEST_P(AttentionCuda, HeadsInParts) {
       cases[i].decay = cases[i].decay && cases[i].causal;
     }
   }
-  // Cut into segments, and the decay's gradients of many heads with few values.
-  constexpr std::int64_t kMore[][4] = {{160, 160, 1, 1'300}, {160, 160, 1, 1'300}, {200, 32, 16, 40}};
+  // Cut into segments, the decay's gradients of many heads with few values, and rows that are not aligned.
+  constexpr std::int64_t kMore[][4] = {
+      {160, 160, 1, 1'300}, {160, 160, 1, 1'300}, {200, 32, 16, 40}, {256, 200, 2, 60}};
   for (std::size_t i = 0; has_parts && i < std::size(kMore); ++i) {
     AttentionCase c;
     c.seed = 760'000 + i;
@@ -214,7 +215,8 @@ TEST_P(AttentionCuda, HeadsInParts) {
     c.value_dim = kMore[i][1];
     c.heads = kMore[i][2];
     c.q_lengths = c.k_lengths = {kMore[i][3]};
-    c.causal = c.decay = i != 1;
+    c.causal = c.decay = i != 1 && i != 3;
+    if (i == 3) c.layout = verify::Layout::kGapped;
     if (c.q_lengths[0] <= longest_length()) cases.push_back(c);
   }
   run_cases(cases);
