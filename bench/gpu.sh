@@ -39,16 +39,8 @@ speed() {
   record cuda/kernel-profile python3 bench/kernel_profile.py $kernels
 }
 
-# Memory errors, uninitialised reads or races, on few and short cases; bfloat16 alone has kernels for segments. A test
-# to a process: the longest one decides how long it takes. One that reaches the limit fails, and the others count.
 sanitize() {
-  local tool=$1 cases=8 wide=12 again=2
-  local some='*Random*:*Wide*:*Parts*:*Long*:*Absent*:*Full*:*Segments*:*Decode*:*Embedding*:*Norm*:*Convolution*'
-  some+=':*LargeSums*-*Segments/float*'
-  [ "$tool" != racecheck ] || cases=3 wide=3 again=1  # the slowest
-  record "cuda/sanitizer-$tool" env COSFORMER_CUDA_CASES=$cases COSFORMER_CUDA_LONG=1 COSFORMER_CUDA_WIDE=$wide \
-    COSFORMER_CUDA_AGAIN=$again COSFORMER_CUDA_LONGEST=700 COSFORMER_CUDA_NUMBERS=50000 GTEST_FILTER="$some" \
-    SHARDS=64 bash bench/shards.sh timeout $((limit - 10)) compute-sanitizer --tool "$tool" --error-exitcode 1 $kernels
+  record "cuda/sanitizer-$1" env COSFORMER_LIMIT=$((limit - 10)) bash bench/sanitize.sh "$1" $kernels
 }
 
 # The code for sm_80 on whatever is here, translated by the compiler: the driver would do so kernel by kernel, on one
