@@ -62,6 +62,7 @@ class Training {
   [[noreturn]] void not_finite(const std::string& what, std::int64_t step,
                                const std::vector<std::uint64_t>& places) const;
   void settle();
+  void count_seconds();
   void log(MetricsLog& metrics);
   bool evaluates_now() const;
   std::string result_path() const { return (std::filesystem::path(run_) / "result.json").string(); }
@@ -92,20 +93,24 @@ class Training {
   double last_loss_ = std::nan("");
   double tokens_per_second_ = 0;
   bool epoch_ended_ = false;
-  Clock::time_point process_begin_ = Clock::now(), log_begin_ = process_begin_;
+  Clock::time_point process_begin_ = Clock::now(), counted_until_ = process_begin_;  // as seconds spent on steps
   double seconds_before_ = 0;
   std::int64_t first_step_ = 0;  // of this process
+  double seconds_at_log_ = 0;    // spent on steps
   std::int64_t tokens_at_log_ = 0, checkpointed_step_ = -1;
 };
 
 // Ends the run with what happened, where, and what to try.
 void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint64_t>& places) const {
   const std::vector<std::int64_t> kept = checkpoint_steps(run_);
+  const double clip = config_.train.clip;
+  const std::string clipping =
+      clip > 0 && clip <= 1 ? "a smaller train.clip (now " + significant(clip) + ")" : "train.clip=1";
   throw Failure(what + " at step " + std::to_string(step) + ", on " + job_.name_places(places) + ". " +
                 (kept.empty() ? "There is no checkpoint yet. "
                               : "The checkpoint of step " + std::to_string(kept.back()) + " is intact. ") +
                 "Try a smaller train.lr (now " + significant(config_.train.lr) +
-                "), a longer warm-up (train.warmup_steps), train.clip=1" +
+                "), a longer warm-up (train.warmup_steps), " + clipping +
                 (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these places");
 }
 
@@ -126,6 +131,14 @@ void Training::settle() {
     last_loss_ = loss;
   }
   pending_.clear();
+}
+
+// Counts the time since it was last counted as spent on steps. What is not, evaluations and checkpoints, calls this
+// before and moves counted_until_ after it.
+void Training::count_seconds() {
+  const Clock::time_point now = Clock::now();
+  state_.training_seconds += std::chrono::duration<double>(now - counted_until_).count();
+  counted_until_ = now;
 }
 
 void Training::one_step(MetricsLog& metrics) {
@@ -164,9 +177,9 @@ void Training::log(MetricsLog& metrics) {
   const double mean = sum / static_cast<double>(std::max<std::size_t>(state_.pending_losses.size(), 1));
   state_.pending_losses.clear();
   last_loss_ = mean;
-  const double interval = seconds_since(log_begin_);
-  tokens_per_second_ = static_cast<double>(state_.tokens - tokens_at_log_) / interval;
-  state_.training_seconds += interval;
+  count_seconds();
+  tokens_per_second_ =
+      static_cast<double>(state_.tokens - tokens_at_log_) / std::max(state_.training_seconds - seconds_at_log_, 1e-9);
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
   metrics.write(state_.step, {{"epoch", static_cast<double>(state_.position.epoch)},
                               {"loss", mean},
@@ -174,7 +187,7 @@ void Training::log(MetricsLog& metrics) {
                               {"tokens", static_cast<double>(state_.tokens)},
                               {"tokens_per_second", std::round(tokens_per_second_)},
                               {"seconds", std::round(1000 * state_.seconds) / 1000}});
-  log_begin_ = Clock::now();
+  seconds_at_log_ = state_.training_seconds;
   tokens_at_log_ = state_.tokens;
 }
 
@@ -184,7 +197,6 @@ bool Training::evaluates_now() const {
 }
 
 void Training::evaluate_and_keep_best(MetricsLog& metrics) {
-  settle();
   const PartResult valid = job_.evaluate(Part::kValid, InterruptScope::requested);
   MetricsLog::Values values;
   for (const auto& [name, value] : valid.metrics) values.emplace_back("valid_" + name, value);
@@ -216,13 +228,11 @@ void Training::keep_best(const PartResult& valid) {
 void Training::checkpoint() {
   settle();
   if (checkpointed_step_ == state_.step) return;
-  state_.training_seconds += seconds_since(log_begin_);
-  log_begin_ = Clock::now();
-  const auto begin = Clock::now();
+  count_seconds();
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
   save_checkpoint(run_, state_, content());
   checkpointed_step_ = state_.step;
-  log_begin_ += Clock::now() - begin;
+  counted_until_ = Clock::now();
 }
 
 TrainResult Training::finish(Ending ending) {
@@ -294,13 +304,14 @@ Ending Training::steps(MetricsLog& metrics) {
     const bool last = state_.step == state_.total_steps, evaluates = state_.evaluation_is_due;
     const std::int64_t checkpoint_every = config_.train.checkpoint_every;
     if (evaluates) {
-      const auto begin = Clock::now();
+      settle();  // steps that a device is still at are no part of the evaluation
+      count_seconds();
       try {
         evaluate_and_keep_best(metrics);
         state_.evaluation_is_due = false;
       } catch (const EvaluationStopped&) {
       }
-      log_begin_ += Clock::now() - begin;  // the rate of training is not that of evaluating
+      counted_until_ = Clock::now();
     }
     if (state_.evaluation_is_due) {
       checkpoint();
@@ -333,13 +344,14 @@ TrainResult Training::run() {
                state_.total_steps};
   seconds_before_ = state_.seconds;
   first_step_ = state_.step;
+  seconds_at_log_ = state_.training_seconds;
   tokens_at_log_ = state_.tokens;
   MetricsLog metrics(run_, state_.step);
   const InterruptScope interrupts;
   observer_.say(job_.label() + ": " + with_commas(job_.parameter_count()) + " parameters, " +
                 with_commas(state_.total_steps) + " steps on " + device_.str() +
                 (bfloat16_ ? " in bfloat16" : " in float32"));
-  log_begin_ = Clock::now();
+  counted_until_ = Clock::now();
   return finish(steps(metrics));
 }
 

@@ -1,9 +1,11 @@
 // Whole small trainings: they learn, they go on exactly where they stopped, and they end as they should.
 #include "train/trainer.h"
 
+#include <chrono>
 #include <csignal>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -231,6 +233,29 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithItsStepAndLeavesTheCheckpoint) {
   EXPECT_NE(message.find("at step "), std::string::npos) << message;
   EXPECT_NE(message.find("training examples"), std::string::npos) << message;
   EXPECT_NE(message.find("train.lr"), std::string::npos) << message;
+  EXPECT_NE(message.find("train.clip=1"), std::string::npos) << message;
+}
+
+// Evaluations and checkpoints in the middle of what a line tells of are left out of its time, and nothing else is.
+TEST(Trainer, LogsTokensPerSecondOfTraining) {
+  const TemporaryDirectory folder;
+  Watched watched;
+  watched.on_step = [](std::int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(4)); };
+  train_in(folder.file("run"), small_run({"train.log_every=10", "train.eval_every=9", "train.checkpoint_every=4"}),
+           letter_task(), watched);
+  std::istringstream lines(read_bytes(folder.file("run") + "/metrics.jsonl"));
+  double tokens_before = 0;
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json values = nlohmann::json::parse(line);
+    if (!values.contains("tokens_per_second")) continue;
+    const double tokens = values["tokens"], rate = values["tokens_per_second"];
+    EXPECT_LT(rate, (tokens - tokens_before) / (9 * 0.004)) << "faster than its steps can be: " << line;
+    EXPECT_GT(rate, 0);
+    tokens_before = tokens;
+    ++found;
+  }
+  EXPECT_EQ(found, 4);
 }
 
 TEST(Trainer, TrainsOnPairs) {
