@@ -6,7 +6,7 @@
 set -uo pipefail
 [ $# -eq 2 ] || { echo "usage: bench/sanitize.sh memcheck|initcheck|racecheck PROGRAM" >&2; exit 2; }
 cd "$(dirname "$0")/.."
-tool=$1 program=$2
+tool=$1 program=$2 limit=${COSFORMER_LIMIT:-240}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 groups=() processes=()
@@ -16,13 +16,13 @@ group() {
   local shards=$1 filter=$2
   shift 2
   groups+=("$filter $*")
-  env "${@/#/COSFORMER_CUDA_}" GTEST_FILTER="$filter" SHARDS=$shards bash bench/shards.sh \
-    timeout "${COSFORMER_LIMIT:-240}" compute-sanitizer --tool "$tool" --error-exitcode 1 "$program" > "$logs/${#groups[@]}" 2>&1 &
+  env "${@/#/COSFORMER_CUDA_}" GTEST_FILTER="$filter" SHARDS="$shards" bash bench/shards.sh \
+    timeout "$limit" compute-sanitizer --tool "$tool" --error-exitcode 1 "$program" > "$logs/${#groups[@]}" 2>&1 &
   processes+=($!)
 }
 
-# What follows every access to shared memory takes longest, and cannot have all head dims. float32 takes several times as
-# long as the others; bfloat16 alone has kernels of its own for segments.
+# What follows every access to shared memory takes longest, and cannot have all head dims. float32 takes several times
+# as long as the others; bfloat16 alone has kernels of its own for segments.
 few=8 wide=12 length=300 without='*Segments*'
 [ "$tool" != racecheck ] || few=3 wide=6 length=130 without='*Segments*:*HeadDims*'
 group 1 '*Segments/bfloat16' AGAIN=1 LONGEST=700

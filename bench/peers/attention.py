@@ -7,6 +7,7 @@ Peers, all written here from their published descriptions:
   softmax         torch's scaled dot product attention (its fused kernels where torch has them)
   fla             flash-linear-attention's chunked kernel on 2d features, where it is importable (GPU)
   ours            torch.ops.cosformer.attention
+  copy            as many bytes as the pass has to read and write, copied: what the memory allows
 
 Prints one JSON object per line; `cosformer bench peers` runs this and makes the table.
 """
@@ -115,6 +116,7 @@ def peers(causal, device):
                 table["fla"] = flash_linear_attention
             except ImportError:
                 pass
+    table["copy"] = None  # measure_copy
     return table
 
 
@@ -154,6 +156,14 @@ def exact_head(q, k, v, causal):
     if causal:
         w = w.masked_fill(torch.arange(length)[None, :] > rows[:, None], 0)
     return rows, (w @ v) / w.sum(-1, keepdim=True).clamp_min(EPS)
+
+
+def measure_copy(arguments, length, backward):
+    """q, k, v, out; backward once more, dout and three gradients: a copy reads one half of the bytes and writes one."""
+    shape = (6 if backward else 2, arguments.batch, length, arguments.heads, arguments.dim)
+    source = torch.empty(shape, device=arguments.device, dtype=getattr(torch, arguments.dtype)).normal_()
+    target = torch.empty_like(source)
+    return milliseconds(lambda: target.copy_(source), arguments.seconds, arguments.device), None
 
 
 def measure(name, call, arguments, length, causal, backward):
@@ -215,7 +225,8 @@ def main():
                     result = None
                     if needed <= most_bytes:
                         try:
-                            result = measure(name, call, arguments, length, causal, backward)
+                            result = (measure_copy(arguments, length, backward) if call is None else
+                                      measure(name, call, arguments, length, causal, backward))
                         except RuntimeError as error:  # a kernel that refuses the shape, or out of memory
                             line["skipped"] = str(error).splitlines()[0]
                         if arguments.device == "cuda":

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/dataset_info.h"
 #include "cli/lists.h"
+#include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "data/batch.h"
 #include "data/prediction_input.h"
@@ -245,11 +246,11 @@ void add_attention_map(CLI::App& app) {
   app.add_option("--input", o->input, "a file, or - for standard input, as predict reads it; by default the test part");
   app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
   app.add_option("--example", o->example, "which of the inputs")
-      ->check(CLI::Range(1LL, 1LL << 31))
+      ->check(whole_number(1, 1LL << 31))
       ->capture_default_str();
-  app.add_option("--layer", o->layer, "from 1 on")->check(CLI::Range(1LL, 1000LL))->capture_default_str();
+  app.add_option("--layer", o->layer, "from 1 on")->check(whole_number(1, 1000))->capture_default_str();
   app.add_option("--head", o->head, "from 1 on: the one that is drawn; the table has all")
-      ->check(CLI::Range(1LL, 1024LL))
+      ->check(whole_number(1, 1024))
       ->capture_default_str();
   app.add_option("--attention", o->attention, "untrained models instead of a RUN: mechanisms, separated by commas");
   app.add_option("--task", o->task, "of untrained models");

@@ -18,6 +18,7 @@
 #include "cli/bench_train.h"
 #include "cli/command.h"
 #include "cli/lists.h"
+#include "cli/numbers.h"
 #include "cli/timing.h"
 #include "kernels/cpu/attention.h"
 
@@ -232,16 +233,16 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   attention.add_option("--threads", s->threads, "CPU threads; 0: all cores")
-      ->check(CLI::Range(0, 4096))
+      ->check(thread_number())
       ->capture_default_str();
   attention.add_option("--seconds", s->effort.seconds, "how long to repeat each measurement")
-      ->check(CLI::Range(0.01, 600.0))
+      ->check(real_number(0.01, 600.0))
       ->capture_default_str();
   attention.add_option("--rounds", s->rounds, "share the seconds out over this many rounds through all measurements")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   attention.add_option("--most-seconds", s->effort.most_seconds, "skip what would take longer than this a run")
-      ->check(CLI::Range(0.01, 1e6))
+      ->check(real_number(0.01, 1e6))
       ->capture_default_str();
   attention.add_option("--json", s->json, "also write one JSON object per line to this file");
   attention.callback([s] { bench_attention(*s); });

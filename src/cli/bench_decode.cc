@@ -17,6 +17,7 @@
 #include "cli/gnuplot.h"
 #include "cli/lists.h"
 #include "cli/lm_decode_bench.h"
+#include "cli/numbers.h"
 #include "kernels/cpu/attention.h"
 
 namespace cosformer::cli {
@@ -160,7 +161,7 @@ void add_bench_decode(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   LmDecodeCase& m = o->model;
   const auto count = [&app](const char* name, long long& value, long long most, const char* help) {
-    app.add_option(name, value, help)->check(CLI::Range(1LL, most))->capture_default_str();
+    app.add_option(name, value, help)->check(whole_number(1, most))->capture_default_str();
   };
   app.add_option("--contexts", o->contexts, "tokens behind the new ones")->capture_default_str();
   app.add_option("--batch", o->batches, "texts at once")->capture_default_str();
@@ -170,14 +171,12 @@ void add_bench_decode(CLI::App& app) {
   count("--heads", m.heads, 1024, "attention heads");
   app.add_flag("--consume", m.consume, "read a random text of that length; otherwise states are filled in");
   app.add_option("--device", m.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", o->threads, "CPU threads; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  app.add_option("--threads", o->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
   app.add_option("--seconds", m.seconds, "how long to measure each context")
-      ->check(CLI::Range(0.01, 600.0))
+      ->check(real_number(0.01, 600.0))
       ->capture_default_str();
   app.add_option("--most-gigabytes", m.most_gigabytes, "of caches at once; what goes beyond it is skipped")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(real_number(0.001, 1e6))
       ->capture_default_str();
   app.add_option("--json", o->json, "also write one JSON object per line to this file");
   app.add_option("--plot", o->plot, "draw speed and state by context to this name with .svg and .png (needs gnuplot)");

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/lists.h"
+#include "cli/numbers.h"
 #include "cli/python_script.h"
 
 namespace cosformer::cli {
@@ -35,9 +36,11 @@ std::vector<json> run_script(const Settings& s, int threads) {
   std::printf("%s\n", command.c_str() + 5);
   std::vector<json> lines;
   const bool ended_well = run_json_lines(command, [&](json line) {
-    std::fprintf(stderr, "%s %s %s N=%lld done\n", line["peer"].get<std::string>().c_str(),
+    const std::string result =
+        line.contains("median_ms") ? significant(line["median_ms"].get<double>()) + " ms" : std::string("skipped");
+    std::fprintf(stderr, "%s %s %s N=%lld: %s\n", line["peer"].get<std::string>().c_str(),
                  line["causal"].get<bool>() ? "causal" : "full", line["pass"].get<std::string>().c_str(),
-                 line["length"].get<long long>());
+                 line["length"].get<long long>(), result.c_str());
     lines.push_back(std::move(line));
   });
   if (!ended_well || lines.empty()) {
@@ -94,22 +97,20 @@ void add_bench_peers(CLI::App& app) {
   const auto s = std::make_shared<Settings>();
   app.footer(
       "Runs bench/peers/attention.py with a Python that has torch: the released cosFormer's forms, a chunked form and\n"
-      "softmax written in torch, and this operator, in one process with the same threads. Prints how many times "
-      "faster\n"
-      "the operator is; errors are against the definition in float64.");
+      "softmax written in torch, this operator, and a copy of as many bytes as a pass has to read and write, in one\n"
+      "process with the same threads. Prints how many times faster the operator is (beside the copy: how near it is);\n"
+      "errors are against the definition in float64.");
   app.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
-  app.add_option("--heads", s->heads, "heads")->check(CLI::Range(1LL, 65536LL))->capture_default_str();
-  app.add_option("--dim", s->dim, "head dimension")->check(CLI::Range(1LL, 256LL))->capture_default_str();
-  app.add_option("--batch", s->batch, "batch size")->check(CLI::Range(1LL, 1048576LL))->capture_default_str();
+  app.add_option("--heads", s->heads, "heads")->check(whole_number(1, 65536))->capture_default_str();
+  app.add_option("--dim", s->dim, "head dimension")->check(whole_number(1, 256))->capture_default_str();
+  app.add_option("--batch", s->batch, "batch size")->check(whole_number(1, 1048576))->capture_default_str();
   app.add_option("--dtype", s->dtype, "float32, bfloat16 or float16")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();
   app.add_option("--device", s->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
   app.add_option("--seconds", s->seconds, "how long to repeat each measurement")
-      ->check(CLI::Range(0.01, 600.0))
+      ->check(real_number(0.01, 600.0))
       ->capture_default_str();
   app.add_option("--python", s->python, "the interpreter; default: the first python3 that has torch");
   app.add_option("--scripts", s->scripts, "the folder with attention.py; default: beside this program");

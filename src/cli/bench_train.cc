@@ -15,6 +15,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/lists.h"
+#include "cli/numbers.h"
 #include "kernels/cpu/attention.h"
 #include "models/config.h"
 #include "nn/attention_config.h"
@@ -184,7 +185,7 @@ void add_bench_train(CLI::App& app) {
       "same\nmodel written in torch (bench/peers/train.py) takes the same steps from the same weights on the same "
       "threads;\nthe table then has ratios, and memory is what the processes take from the system.");
   const auto count = [&app](const char* name, long long& value, long long most, const char* help) {
-    app.add_option(name, value, help)->check(CLI::Range(1LL, most))->capture_default_str();
+    app.add_option(name, value, help)->check(whole_number(1, most))->capture_default_str();
   };
   app.add_option("--lengths", o->lengths, "sequence lengths")->capture_default_str();
   app.add_option("--attention", o->attention, "mechanisms, or all")->capture_default_str();
@@ -197,24 +198,22 @@ void add_bench_train(CLI::App& app) {
   count("--heads", m.heads, 1024, "attention heads");
   count("--feed-forward", m.feed_forward, 1LL << 20, "inner width of the feed-forward part");
   app.add_option("--dropout", m.dropout, "of embeddings and of each part's output")
-      ->check(CLI::Range(0.0, 0.999))
+      ->check(real_number(0.0, 0.999))
       ->capture_default_str();
   app.add_option("--precision", o->precision, "fp32, or bf16 through autocast")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_option("--device", m.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", m.threads, "CPU threads; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  app.add_option("--threads", m.threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
   app.add_option("--seconds", o->effort.seconds, "how long to repeat steps")
-      ->check(CLI::Range(0.01, 600.0))
+      ->check(real_number(0.01, 600.0))
       ->capture_default_str();
   app.add_option("--most-seconds", o->effort.most_seconds, "skip what takes longer than this a step")
-      ->check(CLI::Range(0.01, 1e6))
+      ->check(real_number(0.01, 1e6))
       ->capture_default_str();
   CLI::Option* peers = app.add_flag("--peers", o->with_peers, "beside the same model written in torch");
   app.add_option("--rounds", o->peers.rounds, "with --peers: how often ours and the peers take turns")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str()
       ->needs(peers);
   app.add_option("--python", o->peers.python, "with --peers: the interpreter; default: the first that has torch")

@@ -14,6 +14,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/lists.h"
+#include "cli/numbers.h"
 #include "kernels/cpu/attention.h"
 #include "ops/operator_case.h"
 
@@ -147,16 +148,16 @@ void add_check(CLI::App& app) {
       "result with the definition in float64. A result may be at most twice as far off as the worse of two naive "
       "forms\n"
       "in the same dtype, or three roundings of the largest term summed. Exit code 1 when one is not.");
-  app.add_option("--cases", s->cases, "how many cases")->check(CLI::Range(1LL, 10'000'000LL))->capture_default_str();
-  app.add_option("--seed", s->seed, "which cases: the same seed draws the same")->capture_default_str();
+  app.add_option("--cases", s->cases, "how many cases")->check(whole_number(1, 10'000'000))->capture_default_str();
+  app.add_option("--seed", s->seed, "which cases: the same seed draws the same")
+      ->check(seed_number())
+      ->capture_default_str();
   app.add_option("--max-length", s->max_length, "longest sequence")
-      ->check(CLI::Range(1LL, 4096LL))
+      ->check(whole_number(1, 4096))
       ->capture_default_str();
   app.add_option("--dtypes", s->dtypes, "number formats, separated by commas")->capture_default_str();
   app.add_option("--device", s->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
   app.add_flag("--json", s->json, "print one JSON object per line instead of the table");
   app.callback([s] { check(*s); });
 }

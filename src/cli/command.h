@@ -10,6 +10,7 @@ struct Command {
   const char* name;
   const char* summary;
   void (*add)(CLI::App& app);
+  bool computes = true;  // with torch's threads
 };
 
 void add_info(CLI::App& app);

@@ -16,6 +16,7 @@
 #include "cli/compare_report.h"
 #include "cli/compare_run.h"
 #include "cli/compare_speed.h"
+#include "cli/numbers.h"
 
 namespace cosformer::cli {
 namespace {
@@ -184,8 +185,8 @@ void add_compare(CLI::App& app) {
   app.add_option("--config", f.config, "what to compare, as a TOML file; configs/compare/ has some");
   app.add_option("--task", f.task, "tasks, separated by commas; of a config with [[task]]s: only these");
   app.add_option("--attention", f.attention, "mechanisms, separated by commas, or all; in place of the config's");
-  app.add_option("--seeds", f.seeds, "runs of each model, with different seeds")->check(CLI::Range(1LL, 10000LL));
-  app.add_option("--steps", f.steps, "optimiser steps of each run")->check(CLI::Range(1LL, 1000000000000LL));
+  app.add_option("--seeds", f.seeds, "runs of each model, with different seeds")->check(whole_number(1, 10000));
+  app.add_option("--steps", f.steps, "optimiser steps of each run")->check(whole_number(1, 1000000000000));
   app.add_option("--set", f.assignments, "KEY=VALUE, a setting of every cell; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--data", f.data_path, "file or folder of the data");

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/data_text.h"
+#include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "data/listops_generator.h"
 #include "data/listops_tsv.h"
@@ -17,6 +18,8 @@
 
 namespace cosformer::cli {
 namespace {
+
+constexpr std::uint64_t kMostExamples = 100'000'000;  // of a part; a part is made in memory
 
 struct Settings {
   std::string folder;
@@ -96,14 +99,25 @@ void add_data(CLI::App& app) {
       "gives\n"
       "the same bytes. Files that are there already are opened, not made again.");
   listops.add_option("--out", s->folder, "folder for the files")->required();
-  listops.add_option("--seed", s->listops.seed, "which expressions")->capture_default_str();
-  listops.add_option("--train", s->listops.train, "training expressions")->capture_default_str();
-  listops.add_option("--valid", s->listops.valid, "validation expressions")->capture_default_str();
-  listops.add_option("--test", s->listops.test, "test expressions")->capture_default_str();
-  listops.add_option("--longer-than", s->listops.longer_than, "least length, itself excluded")->capture_default_str();
-  listops.add_option("--shorter-than", s->listops.shorter_than, "greatest length, itself excluded")
+  listops.add_option("--seed", s->listops.seed, "which expressions")->check(seed_number())->capture_default_str();
+  listops.add_option("--train", s->listops.train, "training expressions")
+      ->check(whole_number(0, kMostExamples))
       ->capture_default_str();
-  listops.add_option("--threads", s->listops.threads, "0: all cores; the result is the same")->capture_default_str();
+  listops.add_option("--valid", s->listops.valid, "validation expressions")
+      ->check(whole_number(0, kMostExamples))
+      ->capture_default_str();
+  listops.add_option("--test", s->listops.test, "test expressions")
+      ->check(whole_number(0, kMostExamples))
+      ->capture_default_str();
+  listops.add_option("--longer-than", s->listops.longer_than, "least length, itself excluded")
+      ->check(whole_number())
+      ->capture_default_str();
+  listops.add_option("--shorter-than", s->listops.shorter_than, "greatest length, itself excluded")
+      ->check(whole_number())
+      ->capture_default_str();
+  listops.add_option("--threads", s->listops.threads, "0: all cores; the result is the same")
+      ->check(thread_number())
+      ->capture_default_str();
   listops.add_flag("--tsv", s->tsv, "also write the published form, basic_train.tsv and so on");
   listops.callback([s] { make_listops(*s); });
 
@@ -113,14 +127,24 @@ void add_data(CLI::App& app) {
       "gives\n"
       "the same images. Files that are there already are opened, not made again.");
   pathfinder.add_option("--out", s->folder, "folder for the files")->required();
-  pathfinder.add_option("--size", s->size, "pixels a side: 32, 64, 128 (Path-X) or 256")->capture_default_str();
-  pathfinder.add_option("--seed", s->pathfinder.seed, "which images")->capture_default_str();
-  pathfinder.add_option("--train", s->pathfinder.train, "training images")->capture_default_str();
-  pathfinder.add_option("--valid", s->pathfinder.valid, "validation images")->capture_default_str();
-  pathfinder.add_option("--test", s->pathfinder.test, "test images")->capture_default_str();
-  pathfinder.add_option("--threads", s->pathfinder.threads, "0: all cores; the result is the same")
+  pathfinder.add_option("--size", s->size, "pixels a side: 32, 64, 128 (Path-X) or 256")
+      ->check(whole_number(1, 1024))
       ->capture_default_str();
-  pathfinder.add_option("--preview", s->preview, "write that many training images as PNG files, to look at");
+  pathfinder.add_option("--seed", s->pathfinder.seed, "which images")->check(seed_number())->capture_default_str();
+  pathfinder.add_option("--train", s->pathfinder.train, "training images")
+      ->check(whole_number(0, kMostExamples))
+      ->capture_default_str();
+  pathfinder.add_option("--valid", s->pathfinder.valid, "validation images")
+      ->check(whole_number(0, kMostExamples))
+      ->capture_default_str();
+  pathfinder.add_option("--test", s->pathfinder.test, "test images")
+      ->check(whole_number(0, kMostExamples))
+      ->capture_default_str();
+  pathfinder.add_option("--threads", s->pathfinder.threads, "0: all cores; the result is the same")
+      ->check(thread_number())
+      ->capture_default_str();
+  pathfinder.add_option("--preview", s->preview, "write that many training images as PNG files, to look at")
+      ->check(whole_number());
   pathfinder.callback([s] { make_pathfinder(*s); });
 
   add_data_tokenizer(*app.add_subcommand("tokenizer", "learn a vocabulary from texts"));

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "data/corpus.h"
 #include "data/stream_decoder.h"
@@ -148,19 +149,21 @@ void add_data_tokenizer(CLI::App& app) {
       ->check(CLI::IsMember({"sentencepiece", "words", "bytes"}))
       ->capture_default_str();
   app.add_option("--vocabulary", s->vocabulary, "tokens (sentencepiece: 8000 by default) or most words (0: all)")
-      ->check(CLI::Range(0LL, 100'000'000LL));
+      ->check(whole_number(0, 100'000'000));
   app.add_option("--input", s->inputs, "files or folders of text");
   app.add_option("--out", s->out, "the file to write")->required();
   app.add_option("--model", s->learning.pieces, "of sentencepiece: unigram or bpe")
       ->check(CLI::IsMember({"unigram", "bpe"}))
       ->capture_default_str();
   app.add_option("--sample-mb", s->sample_mb, "sentencepiece learns from so much of the text, taken evenly")
-      ->check(CLI::Range(1LL, 100'000LL))
+      ->check(whole_number(1, 100'000))
       ->capture_default_str();
   app.add_option("--least-count", s->least_count, "words that are rarer are <unk>")
-      ->check(CLI::Range(1LL, 1'000'000'000LL))
+      ->check(whole_number(1, 1'000'000'000))
       ->capture_default_str();
-  app.add_option("--threads", s->learning.threads, "of sentencepiece; 0: all cores")->capture_default_str();
+  app.add_option("--threads", s->learning.threads, "of sentencepiece; 0: all cores")
+      ->check(thread_number())
+      ->capture_default_str();
   add_row_options(app, s->corpus);
   app.callback([s] { make_tokenizer(*s); });
 }
@@ -177,13 +180,21 @@ void add_data_corpus(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--documents", s->documents, "where a document ends: files, blank_lines, lines, or stream (never)")
       ->capture_default_str();
-  app.add_option("--valid-fraction", s->corpus.valid_fraction, "share held out")->capture_default_str();
-  app.add_option("--test-fraction", s->corpus.test_fraction, "share held out")->capture_default_str();
-  app.add_option("--split-seed", s->corpus.split_seed, "which documents are held out")->capture_default_str();
+  app.add_option("--valid-fraction", s->corpus.valid_fraction, "share held out")
+      ->check(real_number(0, 1))
+      ->capture_default_str();
+  app.add_option("--test-fraction", s->corpus.test_fraction, "share held out")
+      ->check(real_number(0, 1))
+      ->capture_default_str();
+  app.add_option("--split-seed", s->corpus.split_seed, "which documents are held out")
+      ->check(seed_number())
+      ->capture_default_str();
   app.add_option("--cache", s->corpus.cache_folder, "folder for caches (default: that of the user)");
   app.add_flag("--verify", s->corpus.verify, "check every byte of caches that are there");
-  app.add_option("--threads", s->corpus.threads, "0: all cores; the result is the same")->capture_default_str();
-  app.add_option("--show", s->show, "print the beginning of so many documents")->check(CLI::Range(0LL, 1'000'000LL));
+  app.add_option("--threads", s->corpus.threads, "0: all cores; the result is the same")
+      ->check(thread_number())
+      ->capture_default_str();
+  app.add_option("--show", s->show, "print the beginning of so many documents")->check(whole_number(0, 1'000'000));
   add_row_options(app, s->corpus);
   app.callback([s] { show_corpus(*s); });
 }

@@ -23,17 +23,16 @@ const char* fitting_blas_core() {
   return nullptr;
 }
 
-bool should_spin_less(int argc, char** argv) {
-  const std::string_view command = argc > 1 ? argv[1] : "";
-  return (command == "train" || command == "compare") && std::getenv("GOMP_SPINCOUNT") == nullptr &&
-         std::getenv("OMP_WAIT_POLICY") == nullptr && dlsym(RTLD_DEFAULT, "GOMP_parallel") != nullptr;
+bool can_spin_less() {
+  return std::getenv("GOMP_SPINCOUNT") == nullptr && std::getenv("OMP_WAIT_POLICY") == nullptr &&
+         dlsym(RTLD_DEFAULT, "GOMP_parallel") != nullptr;
 }
 
 }  // namespace
 
-void restart_with_fitting_environment(int argc, char** argv) {
+void restart_with_fitting_environment(char** argv, bool computes) {
   const char* const core = fitting_blas_core();
-  const bool spin_less = should_spin_less(argc, argv);
+  const bool spin_less = computes && can_spin_less();
   if (core == nullptr && !spin_less) return;
   if (core != nullptr) setenv("OPENBLAS_CORETYPE", core, 1);
   if (spin_less) setenv("GOMP_SPINCOUNT", "10000", 1);

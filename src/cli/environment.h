@@ -7,8 +7,9 @@ namespace cosformer::cli {
 // program anew, the same process with the same arguments. Does nothing to variables that are set already.
 // - OPENBLAS_CORETYPE: an OpenBLAS that does not know the processor falls back to kernels of 2004, a sixth of the speed
 //   of those that the processor can run.
-// - GOMP_SPINCOUNT, for commands that train: torch's threads wait for each other by spinning, which starves them where
+// - GOMP_SPINCOUNT, where the command `computes`: torch's threads wait for each other by spinning, which starves them
+// where
 //   other programs run. They shall sleep sooner; where nothing else runs that costs nothing.
-void restart_with_fitting_environment(int argc, char** argv);
+void restart_with_fitting_environment(char** argv, bool computes);
 
 }  // namespace cosformer::cli

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/eval_language.h"
 #include "cli/eval_seq2seq.h"
+#include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "cli/run_report.h"
 #include "data/floor.h"
@@ -112,16 +113,16 @@ void add_eval(CLI::App& app) {
   app.add_option("--device", o->device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  app.add_option("--batch-size", o->batch_size, "by default as in training");
+  app.add_option("--batch-size", o->batch_size, "by default as in training")->check(whole_number(1, 1LL << 30));
   app.add_option("--carry", o->carry,
                  "language models: carry the state over so many tokens before beginning anew; by default as far as the "
                  "model can look back")
-      ->check(CLI::Range(1LL, 1LL << 40));
+      ->check(whole_number(1, 1LL << 40));
   app.add_option("--context", o->context,
                  "language models that carry no state: tokens of each window that are only read, not predicted")
-      ->check(CLI::Range(1LL, 1LL << 30));
+      ->check(whole_number(1, 1LL << 30));
   app.add_option("--write", o->write, "text to text: answers that are written and compared, at most; 0: none")
-      ->check(CLI::Range(0LL, 1LL << 40))
+      ->check(whole_number(0, 1LL << 40))
       ->capture_default_str();
   app.add_flag("--json", o->json, "for machines");
   app.footer(

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "data/stream_decoder.h"
 #include "serve/generator.h"
@@ -184,21 +185,34 @@ void add_generate(CLI::App& app) {
   CLI::Option* prompt = app.add_option("--prompt", o->prompt, "the text to continue; by default the beginning of one");
   app.add_option("--prompt-file", o->prompt_file, "the same from a file, or from standard input: -")->excludes(prompt);
   app.add_option("--max-tokens", o->max_tokens, "end after so many")
-      ->check(CLI::Range(0LL, 1LL << 40))
+      ->check(whole_number(0, 1LL << 40))
       ->capture_default_str();
-  app.add_option("--temperature", s.temperature, "0: always the likeliest token")->capture_default_str();
-  app.add_option("--top-k", s.top_k, "only so many of the likeliest; 0: all")->capture_default_str();
-  app.add_option("--top-p", s.top_p, "only the likeliest that together reach this probability")->capture_default_str();
-  app.add_option("--min-p", s.min_p, "only those at least so likely, relative to the likeliest")->capture_default_str();
+  app.add_option("--temperature", s.temperature, "0: always the likeliest token")
+      ->check(real_number())
+      ->capture_default_str();
+  app.add_option("--top-k", s.top_k, "only so many of the likeliest; 0: all")
+      ->check(whole_number())
+      ->capture_default_str();
+  app.add_option("--top-p", s.top_p, "only the likeliest that together reach this probability")
+      ->check(real_number())
+      ->capture_default_str();
+  app.add_option("--min-p", s.min_p, "only those at least so likely, relative to the likeliest")
+      ->check(real_number())
+      ->capture_default_str();
   app.add_option("--repetition-penalty", s.repetition_penalty,
                  "above 1: tokens among the last 1,024 become less likely")
+      ->check(real_number())
       ->capture_default_str();
-  app.add_option("--stop", o->stops, "end before this text; may be given several times")->allow_extra_args(false);
+  app.add_option("--stop", o->stops, "end before this text; may be given several times")
+      ->check(
+          [](const std::string& text) { return text.empty() ? std::string("expected a text; got an empty one") : ""; })
+      ->allow_extra_args(false);
   app.add_flag("--past-end", o->past_end, "go on behind the end of a document");
-  CLI::Option* seed =
-      app.add_option("--seed", o->seed, "of the choices; the same seed gives the same text")->capture_default_str();
+  CLI::Option* seed = app.add_option("--seed", o->seed, "of the choices; the same seed gives the same text")
+                          ->check(seed_number())
+                          ->capture_default_str();
   app.add_option("--samples", o->samples, "so many continuations of the same prompt")
-      ->check(CLI::Range(1LL, 1000000LL))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
   app.add_option("--session", o->session, "go on with the text of this file; a prompt is added to it");
   app.add_option("--save-session", o->save_session, "write a file from which --session goes on exactly");

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -29,10 +31,10 @@ constexpr std::array kCommands{
     Command{"compare", "train many models side by side: a table and a report", add_compare},
     Command{"attention-map", "what a head looks at, as a picture and as numbers", add_attention_map},
     Command{"generate", "let a trained language model continue a text", add_generate},
-    Command{"info", "what this build and this machine offer, or what a run is", add_info},
+    Command{"info", "what this build and this machine offer, or what a run is", add_info, false},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},
-    Command{"data", "make tasks of the Long Range Arena, tokenizers and corpora", add_data},
+    Command{"data", "make tasks of the Long Range Arena, tokenizers and corpora", add_data, false},
 };
 
 std::string command_list() {
@@ -49,11 +51,17 @@ std::string usage() {
          "\nEach command explains itself: cosformer COMMAND --help\n";
 }
 
-bool is_command(const std::string& name) {
-  for (const Command& command : kCommands) {
-    if (name == command.name) return true;
-  }
-  return false;
+const Command* find_command(const std::string& name) {
+  const auto* const found =
+      std::find_if(kCommands.begin(), kCommands.end(), [&](const Command& command) { return name == command.name; });
+  return found == kCommands.end() ? nullptr : &*found;
+}
+
+bool computes(int argc, char** argv) {
+  const Command* command = argc > 1 ? find_command(argv[1]) : nullptr;
+  return command != nullptr && command->computes && std::none_of(argv + 2, argv + argc, [](const char* argument) {
+           return std::string_view(argument) == "--help" || std::string_view(argument) == "-h";
+         });
 }
 
 // Some libtorch packages start with one thread; people expect all cores unless they say otherwise.
@@ -112,8 +120,12 @@ int run(int argc, char** argv) {
     std::fputs(usage().c_str(), stderr);
     return 2;
   }
-  if (argv[1][0] != '-' && !is_command(argv[1])) {
-    std::fprintf(stderr, "cosformer: unknown command '%s'\n\n%s", argv[1], usage().c_str());
+  if (argv[1][0] != '-' && find_command(argv[1]) == nullptr) {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    const std::string near = nearest_name(argv[1], names);
+    std::fprintf(stderr, "cosformer: unknown command '%s'%s\n\n%s", argv[1],
+                 near.empty() ? "" : ("; did you mean " + near + "?").c_str(), usage().c_str());
     return 2;
   }
   try {
@@ -130,6 +142,8 @@ int run(int argc, char** argv) {
     return report(error.what_without_backtrace(), 2);
   } catch (const c10::Error& error) {
     return report(error.what_without_backtrace(), 1);
+  } catch (const std::bad_alloc&) {
+    return report("there is not enough memory for this; ask for less (fewer, shorter or smaller), or give more", 1);
   } catch (const std::exception& error) {
     return report(error.what(), 1);
   }
@@ -139,7 +153,7 @@ int run(int argc, char** argv) {
 }  // namespace cosformer::cli
 
 int main(int argc, char** argv) {
-  cosformer::cli::restart_with_fitting_environment(argc, argv);
+  cosformer::cli::restart_with_fitting_environment(argv, cosformer::cli::computes(argc, argv));
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // lines appear when they are written, also in a pipe
   const int code = cosformer::cli::run(argc, argv);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

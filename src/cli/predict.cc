@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/dataset_info.h"
+#include "cli/numbers.h"
 #include "cli/predict_seq2seq.h"
 #include "cli/progress_line.h"
 #include "cli/terminal_image.h"
@@ -136,9 +137,9 @@ void add_predict(CLI::App& app) {
                  "tsv or jsonl; of text-to-text runs also text, one answer a line. By default tsv, and text of those")
       ->check(CLI::IsMember({"tsv", "jsonl", "text"}));
   app.add_option("--top", o->top, "how many labels of each input, in TSV")
-      ->check(CLI::Range(1LL, 1000000LL))
+      ->check(whole_number(1, 1000000))
       ->capture_default_str();
-  app.add_option("--first", o->first, "only so many inputs")->check(CLI::Range(1LL, 1000000000000LL));
+  app.add_option("--first", o->first, "only so many inputs")->check(whole_number(1, 1000000000000));
   app.add_flag("--draw", o->draw, "images: draw them in the terminal");
   app.add_option("--device", o->device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))

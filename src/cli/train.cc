@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "cli/run_difference.h"
 #include "cli/run_report.h"
@@ -153,9 +154,9 @@ void add_train(CLI::App& app) {
   app.add_option("--out", o->out, "folder of the run; by default runs/TASK-ATTENTION-SEED");
   app.add_option("--resume", o->resume, "go on with this run from its last checkpoint")
       ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
-  app.add_option("--from", o->from, "with --resume: go on from the checkpoint of this step");
-  app.add_option("--steps", o->steps, "optimiser steps");
-  app.add_option("--seed", o->seed, "of weights, order and dropout");
+  app.add_option("--from", o->from, "with --resume: go on from the checkpoint of this step")->check(whole_number());
+  app.add_option("--steps", o->steps, "optimiser steps")->check(whole_number(1));
+  app.add_option("--seed", o->seed, "of weights, order and dropout")->check(whole_number());
   app.add_option("--device", o->device, "auto, cpu or cuda");
   app.add_flag("--skip-bad-rows", o->skip_bad_rows, "of the data: count rows that cannot be used, and go on");
   app.add_flag("--settings", o->list_settings, "list every setting with its default and meaning");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/table.h"
 
 namespace cosformer::serve {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 void require(bool condition, const std::string& name, const std::string& expected, double got) {
-  if (!condition) throw UserError("--" + name + " must be " + expected + "; got " + std::to_string(got));
+  if (!condition) throw UserError("--" + name + " must be " + expected + "; got " + significant(got));
 }
 
 void penalize(std::vector<double>& logits, std::span<const std::int32_t> recent, double penalty) {

@@ -11,7 +11,21 @@ contains err "unknown command 'frobnicate'"
 contains err "check"
 expect 2 "unknown option" "$cosformer" info --frobnicate
 contains err "--frobnicate"
+expect 2 "a command misspelt" "$cosformer" trian
+contains err "unknown command 'trian'; did you mean train?"
 expect 2 "bad number" "$cosformer" check --cases many
+contains err "--cases: expected a whole number, from 1 to 10000000; got 'many'"
+expect 2 "a negative count" "$cosformer" data listops --out "$work/none" --train -5
+contains err "--train: expected a whole number, from 0 to 100000000; got '-5'"
+expect 2 "a negative seed" "$cosformer" check --seed -1
+contains err "--seed: expected a whole number"
+expect 2 "more threads than could help" "$cosformer" check --threads 1000000
+contains err "--threads: expected a whole number, from 0 to"
+expect 2 "not a number" "$cosformer" generate "$work/none" --temperature nan
+contains err "--temperature: expected a number; got 'nan'"
+expect 2 "a number beyond its limits" "$cosformer" bench attention --seconds 1e9
+contains err "--seconds: expected a number, from 0.0100 to 600; got '1e9'"
+expect 0 "the largest seed" "$cosformer" check --seed 18446744073709551615 --cases 1 --max-length 8
 expect 2 "bad list" "$cosformer" bench attention --lengths 12,x
 contains err "--lengths: expected whole numbers from 1"
 expect 2 "bad dtype" "$cosformer" check --dtypes float8
@@ -80,6 +94,17 @@ expect 0 "bench train: what takes too long is skipped" "$cosformer" bench train 
   --attention softmax --causal no --most-seconds 0.1
 contains out "would take about"
 if python3 -c "import torch" 2> "$work/no_torch" || /usr/bin/python3 -c "import torch" 2> "$work/no_torch"; then
+  expect 0 "bench peers" "$cosformer" bench peers --lengths 64 --heads 2 --dim 16 --seconds 0.01 \
+    --json "$work/peers.json"
+  contains out "chunked_torch"
+  if [ "$(grep -c '"median_ms":[0-9]' "$work/peers.json")" -ne 18 ]; then
+    fail "not all of 18 peers were measured:"
+    cat "$work/peers.json"
+  fi
+  if [ "$(grep -c '"peer":"copy"' "$work/peers.json")" -ne 4 ]; then
+    fail "expected a copy in each of 4 settings:"
+    cat "$work/peers.json"
+  fi
   # The same model in torch, from the same weights: the losses of five steps must be the same.
   expect 0 "bench train beside torch" "$cosformer" bench train --peers --rounds 1 --lengths 64 --width 32 --batch 2 \
     --seconds 0.01 --json "$work/train.json"

@@ -1,0 +1,66 @@
+// What options accept as numbers. CLI11 by itself takes a negative number for a count and wraps it around.
+// Each message names, after the option, what was expected and what came.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include "base/table.h"
+
+namespace cosformer::cli {
+
+inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+template <class Number>
+bool parse_number(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+inline CLI::Validator whole_number(std::int64_t least = 0, std::uint64_t most = kNoLimit) {
+  const std::string limits = most == kNoLimit ? "at least " + std::to_string(least)
+                                              : "from " + std::to_string(least) + " to " + std::to_string(most);
+  const auto is_within = [=](const std::string& text) {
+    std::int64_t number = 0;
+    if (parse_number(text, number))
+      return number >= least && (number < 0 || static_cast<std::uint64_t>(number) <= most);
+    std::uint64_t above = 0;  // what int64 holds
+    return parse_number(text, above) && above <= most;
+  };
+  return {[=](const std::string& text) {
+            return is_within(text) ? "" : "expected a whole number, " + limits + "; got '" + text + "'";
+          },
+          limits};
+}
+
+// All 64 bits: the same seed draws the same, and nothing is computed with it.
+inline CLI::Validator seed_number() {
+  return whole_number(0, std::numeric_limits<std::uint64_t>::max()).description("");
+}
+
+// Without limits: whoever takes the number knows them.
+inline CLI::Validator real_number(double least = std::numeric_limits<double>::lowest(),
+                                  double most = std::numeric_limits<double>::max()) {
+  const bool any = least == std::numeric_limits<double>::lowest();
+  const std::string limits = any ? "" : "from " + significant(least) + " to " + significant(most);
+  return {[=](const std::string& text) {
+            double number = 0;
+            const bool right = parse_number(text, number) && number >= least && number <= most;  // NaN never is
+            return right ? "" : "expected a number" + (any ? "" : ", " + limits) + "; got '" + text + "'";
+          },
+          limits};
+}
+
+// Of threads, 0 being the default. Beyond a few for each core they only wait for each other, minutes for seconds.
+inline CLI::Validator thread_number() {
+  return whole_number(0, std::max(16U, 4 * std::thread::hardware_concurrency()));
+}
+
+}  // namespace cosformer::cli
