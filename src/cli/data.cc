@@ -88,6 +88,22 @@ void make_pathfinder(const Settings& s) {
   }
 }
 
+// What both generators have, with `examples` for what they make.
+template <class Options>
+void add_generator_options(CLI::App& app, std::string& folder, Options& options, const std::string& examples) {
+  app.add_option("--out", folder, "folder for the files")->required();
+  app.add_option("--seed", options.seed, "which " + examples)->check(seed_number())->capture_default_str();
+  const auto part = [&](const std::string& name, auto& count, const std::string& use) {
+    app.add_option(name, count, use + ' ' + examples)->check(whole_number(0, kMostExamples))->capture_default_str();
+  };
+  part("--train", options.train, "training");
+  part("--valid", options.valid, "validation");
+  part("--test", options.test, "test");
+  app.add_option("--threads", options.threads, "0: all cores; the result is the same")
+      ->check(thread_number())
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_data(CLI::App& app) {
@@ -98,25 +114,12 @@ void add_data(CLI::App& app) {
       "Makes ListOps as the Long Range Arena defines it: trees of MIN, MAX, MED and SM over digits. The same seed "
       "gives\n"
       "the same bytes. Files that are there already are opened, not made again.");
-  listops.add_option("--out", s->folder, "folder for the files")->required();
-  listops.add_option("--seed", s->listops.seed, "which expressions")->check(seed_number())->capture_default_str();
-  listops.add_option("--train", s->listops.train, "training expressions")
-      ->check(whole_number(0, kMostExamples))
-      ->capture_default_str();
-  listops.add_option("--valid", s->listops.valid, "validation expressions")
-      ->check(whole_number(0, kMostExamples))
-      ->capture_default_str();
-  listops.add_option("--test", s->listops.test, "test expressions")
-      ->check(whole_number(0, kMostExamples))
-      ->capture_default_str();
+  add_generator_options(listops, s->folder, s->listops, "expressions");
   listops.add_option("--longer-than", s->listops.longer_than, "least length, itself excluded")
       ->check(whole_number())
       ->capture_default_str();
   listops.add_option("--shorter-than", s->listops.shorter_than, "greatest length, itself excluded")
       ->check(whole_number())
-      ->capture_default_str();
-  listops.add_option("--threads", s->listops.threads, "0: all cores; the result is the same")
-      ->check(thread_number())
       ->capture_default_str();
   listops.add_flag("--tsv", s->tsv, "also write the published form, basic_train.tsv and so on");
   listops.callback([s] { make_listops(*s); });
@@ -126,22 +129,9 @@ void add_data(CLI::App& app) {
       "Makes Pathfinder images by the published procedure and settings, as sequences of gray pixels. The same seed "
       "gives\n"
       "the same images. Files that are there already are opened, not made again.");
-  pathfinder.add_option("--out", s->folder, "folder for the files")->required();
+  add_generator_options(pathfinder, s->folder, s->pathfinder, "images");
   pathfinder.add_option("--size", s->size, "pixels a side: 32, 64, 128 (Path-X) or 256")
       ->check(whole_number(1, 1024))
-      ->capture_default_str();
-  pathfinder.add_option("--seed", s->pathfinder.seed, "which images")->check(seed_number())->capture_default_str();
-  pathfinder.add_option("--train", s->pathfinder.train, "training images")
-      ->check(whole_number(0, kMostExamples))
-      ->capture_default_str();
-  pathfinder.add_option("--valid", s->pathfinder.valid, "validation images")
-      ->check(whole_number(0, kMostExamples))
-      ->capture_default_str();
-  pathfinder.add_option("--test", s->pathfinder.test, "test images")
-      ->check(whole_number(0, kMostExamples))
-      ->capture_default_str();
-  pathfinder.add_option("--threads", s->pathfinder.threads, "0: all cores; the result is the same")
-      ->check(thread_number())
       ->capture_default_str();
   pathfinder.add_option("--preview", s->preview, "write that many training images as PNG files, to look at")
       ->check(whole_number());
