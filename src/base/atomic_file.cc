@@ -64,7 +64,9 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   }
   if (!file_.is_open()) {
     const int error_number = errno;
-    if (error_number == ENOENT || error_number == ENOTDIR) {
+    struct stat status {};
+    const bool has_directory = ::stat(directory_.c_str(), &status) == 0;  // such as /proc, which takes no files
+    if (!has_directory && (error_number == ENOENT || error_number == ENOTDIR)) {
       throw UserError("cannot write '" + path_ + "': the directory '" + directory_ +
                       "' does not exist; create it first");
     }
@@ -125,6 +127,10 @@ void AtomicFile::discard() noexcept {
 
 void AtomicFile::require_open() const {
   if (!file_.is_open()) throw std::logic_error("AtomicFile used after commit() or after a failure: " + path_);
+}
+
+void require_writable(const std::string& path) {
+  const AtomicFile unused(path);
 }
 
 }  // namespace cosformer

@@ -42,4 +42,7 @@ class AtomicFile {
   bool temporary_exists_ = false;
 };
 
+// Throws what an AtomicFile of this path would: a path that cannot be written is no news after an hour of work.
+void require_writable(const std::string& path);
+
 }  // namespace cosformer

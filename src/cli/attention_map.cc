@@ -65,6 +65,17 @@ train::RunConfig fresh_config(const Options& o, const std::string& attention) {
   return config;
 }
 
+// Side by side on one input, they must all be able to read it.
+void require_same_inputs(const std::string& first_run, const Looked& first, const std::string& run, const Looked& one) {
+  const models::InputConfig &a = first.model->config().input, &b = one.model->config().input;
+  if (a.vocabulary == b.vocabulary && a.pairs == b.pairs && a.image_width == b.image_width &&
+      a.image_height == b.image_height && a.value_scale == b.value_scale) {
+    return;
+  }
+  throw UserError("'" + first_run + "' (" + first.config.data.task + ") and '" + run + "' (" + one.config.data.task +
+                  ") do not read the same inputs; look at runs of one task side by side, or at each by itself");
+}
+
 std::vector<Looked> trained_models(const Options& o) {
   if (!o.config.empty() || !o.task.empty() || !o.attention.empty() || !o.assignments.empty()) {
     throw UserError("a RUN has its task, attention and settings; leave --config, --task, --attention and --set out");
@@ -74,6 +85,7 @@ std::vector<Looked> trained_models(const Options& o) {
     Looked looked{"", train::load_trained(run), train::read_run(run), {}, 0};
     looked.name = models::label_of(looked.config.model);
     all.push_back(std::move(looked));
+    require_same_inputs(o.runs.front(), all.front(), run, all.back());
   }
   if (!o.data_path.empty()) all.front().config.data.path = o.data_path;
   return all;
@@ -125,6 +137,11 @@ void look(Looked& looked, const data::Batch& batch, long long layer) {
   if (static_cast<std::size_t>(layer) > layers.size()) {
     throw UserError("--layer " + std::to_string(layer) + ": " + looked.name + " has layers 1 to " +
                     std::to_string(layers.size()));
+  }
+  const std::int64_t longest = looked.model->config().input.max_length;
+  if (batch.first.width > longest) {
+    throw UserError("the input has " + with_commas(batch.first.width) + " tokens, and " + looked.name + " reads " +
+                    with_commas(longest) + "; give a shorter one with --input or --example");
   }
   nn::MultiHeadAttention& attention = *layers[static_cast<std::size_t>(layer) - 1];
   const auto recorder = std::make_shared<nn::WeightRecorder>(attention.mechanism);

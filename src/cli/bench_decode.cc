@@ -121,6 +121,7 @@ void bench_decode(Options& o) {
   }
   std::optional<AtomicFile> json;  // opened first: a path that cannot be written is no news after an hour
   if (!o.json.empty()) json.emplace(o.json);
+  if (!o.plot.empty()) require_writable(o.plot + ".svg");
   std::printf(
       "bench decode: contexts %s, batch %s, attention %s, layers %lld, width %lld, heads %lld, float32, device %s, "
       "threads %d, seconds %g\n%s\n",

@@ -80,6 +80,7 @@ void print_ratios(const std::vector<json>& lines) {
 
 void bench_peers(const Settings& s) {
   parse_numbers("--lengths", s.lengths, 1, 1LL << 30);
+  if (!s.json_file.empty()) require_writable(s.json_file);
   const int threads = s.threads > 0 ? s.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const std::vector<json> lines = run_script(s, threads);
   print_ratios(lines);

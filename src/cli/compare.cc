@@ -89,6 +89,7 @@ class Comparison {
         folder_(o.flags.out.empty() ? "compare/" + config_.name : o.flags.out) {}
 
   void run() {
+    require_own_folder();
     if (!options_.flags.speed_only) plan_ = plan_comparison(config_, folder_);
     if (options_.dry_run) {
       print_plan(plan_);
@@ -115,6 +116,13 @@ class Comparison {
   }
 
  private:
+  void require_own_folder() const {
+    const bool is_new = !fs::exists(folder_) || (fs::is_directory(folder_) && fs::is_empty(folder_));
+    if (!is_new && (!fs::is_directory(fs::path(folder_) / "cells") || train::is_run(folder_))) {
+      throw UserError("'" + folder_ + "' exists and is not a comparison; choose another folder with --out");
+    }
+  }
+
   void make_folder() const {
     std::error_code error;
     fs::create_directories(fs::path(folder_) / "cells", error);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/table.h"
@@ -57,6 +58,7 @@ data::TokenizerPointer learn(const TokenizerSettings& s) {
 }
 
 void make_tokenizer(const TokenizerSettings& s) {
+  require_writable(s.out);
   const auto begin = std::chrono::steady_clock::now();
   data::TokenizerPointer tokenizer = data::byte_tokenizer();
   if (s.kind != "bytes") {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
@@ -137,6 +138,7 @@ void run_generate(const Options& o) {
   if (o.samples > 1 && !o.save_session.empty()) {
     throw UserError("--save-session keeps one text, and --samples " + std::to_string(o.samples) + " are asked for");
   }
+  if (!o.save_session.empty()) require_writable(o.save_session);
   if (o.logits && !o.json) throw UserError("--logits needs --json, which it adds to");
   const serve::LanguageRun run = serve::open_language_run(o.run);
   train::TrainConfig where;

@@ -72,11 +72,19 @@ void use_all_cores() {
 
 // What was wrong with the arguments of a command; of an option that does not exist, which one was meant.
 std::string misuse(const CLI::ParseError& error, const CLI::App& command) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
   const std::vector<std::string> left = command.remaining();
+  const bool lacks_subcommand = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !left.empty();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr && !lacks_subcommand) return error.what();
   const auto option =
       std::find_if(left.begin(), left.end(), [](const std::string& text) { return text.starts_with("-"); });
-  if (option == left.end()) return left.empty() ? error.what() : "'" + left.front() + "' was not expected";
+  if (option == left.end()) {
+    if (!lacks_subcommand) return left.empty() ? error.what() : "'" + left.front() + "' was not expected";
+    std::string known;
+    for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+      known += (known.empty() ? "" : ", ") + sub->get_name();
+    }
+    return "'" + left.front() + "' is none of " + known;
+  }
   std::vector<std::string> names;
   for (const CLI::Option* known : command.get_options()) {
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
@@ -95,7 +103,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (app.get_subcommands().empty()) {
-      std::fprintf(stderr, "cosformer: %s\n\n%s", error.what(), usage().c_str());
+      std::fprintf(stderr, "cosformer: %s\n\n%s", misuse(error, app).c_str(), usage().c_str());
       return 2;
     }
     const CLI::App* command = &app;

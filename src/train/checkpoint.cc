@@ -61,7 +61,8 @@ json to_json(const TrainState& s) {
           {"seconds", s.seconds},
           {"training_seconds", s.training_seconds},
           {"tokens", s.tokens},
-          {"pending_losses", s.pending_losses}};
+          {"pending_losses", s.pending_losses},
+          {"data", s.data_name}};
 }
 
 TrainState state_from(const json& j) {
@@ -83,6 +84,7 @@ TrainState state_from(const json& j) {
   j.at("training_seconds").get_to(s.training_seconds);
   j.at("tokens").get_to(s.tokens);
   j.at("pending_losses").get_to(s.pending_losses);
+  s.data_name = j.value("data", "");
   return s;
 }
 
@@ -185,7 +187,8 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
   remove_old(run);
 }
 
-TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content) {
+TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content,
+                           const std::string& data_name) {
   const std::string path = checkpoint_path(run, step);
   if (!fs::exists(path)) {
     std::string steps;
@@ -196,6 +199,12 @@ TrainState load_checkpoint(const std::string& run, std::int64_t step, const Chec
   TrainState state;
   const std::string reason = damage(path, state);
   if (reason.empty()) {
+    if (!state.data_name.empty() && state.data_name != data_name) {
+      throw UserError("'" + run +
+                      "' was trained on other data than those that are there now; put back what they were, " +
+                      "or begin a new run with another --out");
+    }
+    state.data_name = data_name;
     nn::read_tensors((fs::path(path) / kTensorFiles[0]).string(), content.model);
     nn::read_tensors((fs::path(path) / kTensorFiles[1]).string(), content.optimizer);
     return state;

@@ -29,6 +29,7 @@ struct TrainState {
   double training_seconds = 0;         // of them, those spent on steps
   std::int64_t tokens = 0;             // trained on
   std::vector<double> pending_losses;  // of steps after the last line of metrics
+  std::string data_name;               // of what it was trained on; empty where older versions did not say
 };
 
 struct CheckpointContent {
@@ -43,9 +44,10 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
 // Steps of the checkpoints that are there, rising.
 std::vector<std::int64_t> checkpoint_steps(const std::string& run);
 
-// Fills the tensors but `carried`, whose shapes only the file knows. Throws UserError when it is damaged; the message
-// names the newest intact one before it.
-TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content);
+// Fills the tensors but `carried`, whose shapes only the file knows. Throws UserError when it is damaged (the message
+// names the newest intact one before it) and when it was trained on other data than those of the name.
+TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content,
+                           const std::string& data_name);
 
 // What was carried; nothing when nothing was. Only of a checkpoint that load_checkpoint has accepted.
 nn::NamedTensors load_carried(const std::string& run, std::int64_t step);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/table.h"
+#include "data/fingerprint.h"
 #include "nn/attention_traits.h"
 #include "train/batching.h"
 #include "train/image_symmetries.h"
@@ -70,6 +71,10 @@ ClassificationJob::ClassificationJob(const RunConfig& config, const data::TaskDa
 
 std::string ClassificationJob::label() const {
   return models::label_of(config_.model);
+}
+
+std::string ClassificationJob::data_name() const {
+  return data::fingerprint(task_);
 }
 
 std::string ClassificationJob::model_config() const {

@@ -23,6 +23,7 @@ class ClassificationJob final : public Job {
   torch::nn::Module& module() override { return *model_; }
   std::string label() const override;
   std::string model_config() const override;
+  std::string data_name() const override;
   std::map<std::string, std::string> metadata() const override;
   double rate_of(const std::string& parameter) const override;
   bool has_rates() const override { return config_.train.layer_decay < 1; }

@@ -59,6 +59,7 @@ class Job {
   virtual torch::nn::Module& module() = 0;
   virtual std::string label() const = 0;         // for tables: the attention
   virtual std::string model_config() const = 0;  // as text; goes into checkpoints
+  virtual std::string data_name() const = 0;     // another one for other data (data/fingerprint.h); likewise
   // What goes beside the best weights so that they can be used again.
   virtual std::map<std::string, std::string> metadata() const = 0;
   // A factor of the learning rate of a parameter.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/table.h"
+#include "data/fingerprint.h"
 #include "models/language_model_file.h"
 #include "nn/attention_traits.h"
 #include "train/precision.h"
@@ -107,6 +108,10 @@ LanguageJob::LanguageJob(const RunConfig& config, const LanguageData& data)
 
 std::string LanguageJob::label() const {
   return models::label_of(model_->config().model);
+}
+
+std::string LanguageJob::data_name() const {
+  return data::fingerprint(corpus_);
 }
 
 std::string LanguageJob::model_config() const {

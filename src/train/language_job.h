@@ -27,6 +27,7 @@ class LanguageJob final : public Job {
   torch::nn::Module& module() override { return *model_; }
   std::string label() const override;
   std::string model_config() const override;
+  std::string data_name() const override;
   std::map<std::string, std::string> metadata() const override;
   bool is_always_the_same() const override;
 

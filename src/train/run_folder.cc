@@ -102,6 +102,10 @@ RunConfig read_run(const std::string& folder) {
   Settings settings;
   add_settings(settings, config);
   settings.read_toml_file(config_path(folder));
+  if (!settings.was_set("data.task")) {
+    throw UserError("'" + config_path(folder) +
+                    "' is not as it was written: it does not say data.task; begin a new run");
+  }
   return config;
 }
 

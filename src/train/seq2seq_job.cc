@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/table.h"
+#include "data/fingerprint.h"
 #include "data/lm_batches.h"
 #include "nn/attention_traits.h"
 #include "train/batching.h"
@@ -50,6 +51,10 @@ Seq2SeqJob::Seq2SeqJob(const RunConfig& config, Seq2SeqData data)
 
 std::string Seq2SeqJob::label() const {
   return models::label_of(model_->config());
+}
+
+std::string Seq2SeqJob::data_name() const {
+  return data::fingerprint(data_.task);
 }
 
 std::string Seq2SeqJob::model_config() const {

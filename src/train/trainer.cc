@@ -42,10 +42,16 @@ class Training {
               {device_, bfloat16_, job.is_always_the_same()}) {
     if (job.has_rates()) parameters_.set_rates([&job](const std::string& name) { return job.rate_of(name); });
     const std::vector<std::int64_t> steps = checkpoint_steps(run_);
+    state_.data_name = job.data_name();
     if (request.from || !steps.empty()) {
-      state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content());
+      state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), state_.data_name);
       job_.restore_carried(load_carried(run_, state_.step));
       observer_.say("going on from step " + with_commas(state_.step));
+    } else if (std::filesystem::exists(result_path())) {
+      throw UserError("'" + run_ + "' has ended and its checkpoints are gone, so there is nothing to go on from; " +
+                      "begin a new run with another --out");
+    } else if (std::filesystem::exists(std::filesystem::path(run_) / "metrics.jsonl")) {
+      observer_.say("there is no checkpoint yet: beginning with step 1");
     }
   }
 

@@ -13,6 +13,15 @@ expect 2 "unknown option" "$cosformer" info --frobnicate
 contains err "--frobnicate"
 expect 2 "a command misspelt" "$cosformer" trian
 contains err "unknown command 'trian'; did you mean train?"
+expect 2 "an unknown option and no command" "$cosformer" --frobnicate
+contains err "there is no option '--frobnicate'"
+expect 2 "an unknown part of a command" "$cosformer" bench frobnicate
+contains err "'frobnicate' is none of decode, peers, train, attention"
+expect 1 "a folder that takes no files" "$cosformer" bench attention --lengths 16 --heads 1 --dims 8 --seconds 0.01 \
+  --impl chunked --json /proc/x.json
+contains err "cannot create a temporary file beside '/proc/x.json'"
+expect 2 "a tokenizer into no folder" "$cosformer" data tokenizer --input "$work/none" --out "$work/no/folder/x.tok"
+contains err "no/folder/' does not exist; create it first"
 expect 2 "bad number" "$cosformer" check --cases many
 contains err "--cases: expected a whole number, from 1 to 10000000; got 'many'"
 expect 2 "a negative count" "$cosformer" data listops --out "$work/none" --train -5

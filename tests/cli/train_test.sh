@@ -28,6 +28,16 @@ grep -q 'had ended before' output.txt || fail "nothing says that the run had end
 cmp -s run/result.json before.json || fail "a run that had ended was measured again"
 expect 2 'other settings \(train.lr' "${train[@]}" --steps 60 --out run --set train.lr=0.01
 expect 0 'floor: most frequent class' "$program" eval run
+cp -r run without
+rm -r without/checkpoints
+expect 2 'its checkpoints are gone' "$program" train --resume without
+: > without/config.toml
+expect 2 "without/config.toml' is not as it was written" "$program" train --resume without
+expect 2 'is not a comparison' "$program" compare --task text_files --data texts.tsv --attention cosformer --out run
+cp texts.tsv kept.tsv
+sed -i 's/xyzxyz/yyyyyy/' texts.tsv
+expect 2 "'run' was trained on other data" "$program" train --resume run
+mv kept.tsv texts.tsv
 cp -r run again
 expect 0 'cosformer_plus.*, again +[0-9.]+%' "$program" eval run again
 expect 0 'floors' "$program" eval run run --json
@@ -52,6 +62,7 @@ for i in $(seq 1 60); do printf 'low,0.%s,1\nhigh,7.%s,9\n' "$i" "$i"; done > nu
 expect 0 'cosformer_plus' "$program" train --task value_sequences --data numbers.csv --set model.width=16 \
   --set model.heads=2 --set model.layers=1 --set model.feed_forward=16 --device cpu --steps 5 --out numbers
 expect 0 ' of 120 right' "$program" predict numbers --input numbers.csv
+expect 2 'do not read the same inputs' "$program" attention-map run numbers --out map
 
 # Broken rows: where, and how to leave them out.
 { cat texts.tsv; echo only-one-column; } > broken.tsv

@@ -52,7 +52,7 @@ TEST(Checkpoint, ComesBackBitForBitAndTheLastTwoAreKept) {
   for (const std::int64_t step : {10, 20, 30}) save_checkpoint(run.path(), state_at(step), random_content(step));
   EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{20, 30}));
   const CheckpointContent loaded = random_content(99);
-  const TrainState state = load_checkpoint(run.path(), 30, loaded);
+  const TrainState state = load_checkpoint(run.path(), 30, loaded, "");
   expect_equal(loaded, random_content(30));
   EXPECT_EQ(state.step, 30);
   EXPECT_EQ(state.position, (data::StreamPosition{3, 17}));
@@ -81,7 +81,7 @@ TEST(Checkpoint, AnyDamageIsFoundAndTheIntactOneOffered) {
       }
       cosformer::testing::replace_bytes(path, damaged);
       const CheckpointContent into = random_content(1);
-      const std::string message = message_of<UserError>([&] { load_checkpoint(run.path(), 20, into); });
+      const std::string message = message_of<UserError>([&] { load_checkpoint(run.path(), 20, into, ""); });
       if (message == "(nothing was thrown)") {  // a change of white space or the like: then the content is the same
         ASSERT_STREQ(name, "checkpoint.json");
         expect_equal(into, random_content(20));
@@ -93,12 +93,13 @@ TEST(Checkpoint, AnyDamageIsFoundAndTheIntactOneOffered) {
     cosformer::testing::replace_bytes(path, whole);
   }
   const CheckpointContent unread = random_content(1);
-  EXPECT_NE(message_of<UserError>([&] { load_checkpoint(run.path(), 15, unread); }).find("there are those of 10, 20"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of<UserError>([&] { load_checkpoint(run.path(), 15, unread, ""); }).find("there are those of 10, 20"),
+      std::string::npos);
   std::filesystem::remove_all(checkpoint_path(run.path(), 10));
   cosformer::testing::replace_bytes(checkpoint_path(run.path(), 20) + "/checkpoint.json", "");
   const CheckpointContent into = random_content(1);
-  EXPECT_NE(message_of<UserError>([&] { load_checkpoint(run.path(), 20, into); }).find("no intact one"),
+  EXPECT_NE(message_of<UserError>([&] { load_checkpoint(run.path(), 20, into, ""); }).find("no intact one"),
             std::string::npos);
 }
 
@@ -111,7 +112,7 @@ TEST(Checkpoint, AFullDiskLeavesThePreviousOne) {
   }
   EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{10}));
   const CheckpointContent loaded = random_content(99);
-  load_checkpoint(run.path(), 10, loaded);
+  load_checkpoint(run.path(), 10, loaded, "");
   expect_equal(loaded, random_content(10));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run.path() + "/checkpoints"), {}), 1);
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -142,6 +143,27 @@ TEST(Trainer, KeepsTheLowerLossOfEquallyAccurateWeights) {
   }
   ASSERT_GT(as_accurate, 1) << "nothing to choose from";
   EXPECT_EQ(result.state.best_step, step);
+}
+
+TEST(Trainer, GoesOnWithNothingButItsOwnData) {
+  const TemporaryDirectory folder;
+  const std::string run = folder.file("run");
+  const RunConfig config = small_run({});
+  Watched watched;
+  watched.on_step = [](std::int64_t step) {
+    if (step == 15) std::raise(SIGINT);
+  };
+  const data::TaskData task = letter_task();
+  ASSERT_EQ(train_in(run, config, task, watched).ending, Ending::kInterrupted);
+  data::TaskData other = task;  // as long, with as many examples
+  std::swap(other.valid, other.test);
+  Watched again;
+  EXPECT_NE(message_of<UserError>([&] { train_in(run, config, other, again); }).find("was trained on other data"),
+            std::string::npos);
+  ASSERT_EQ(train_in(run, config, task, again).ending, Ending::kFinished);
+  std::filesystem::rename(run + "/checkpoints", folder.file("gone"));
+  EXPECT_NE(message_of<UserError>([&] { train_in(run, config, task, again); }).find("its checkpoints are gone"),
+            std::string::npos);
 }
 
 TEST(Trainer, GoesOnExactlyAfterInterruptions) {
