@@ -46,6 +46,7 @@ void Sha256::compress(const std::uint8_t* block) {
 }
 
 void Sha256::add(const void* data, std::size_t size) {
+  if (size == 0) return;  // of nothing, which may lie nowhere
   const auto* next = static_cast<const std::uint8_t*>(data);
   const std::size_t waiting = bytes_ % 64;
   bytes_ += size;
