@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace cosformer {
 namespace {
@@ -51,13 +52,6 @@ std::string number_text(double value) {
   std::string text(buffer.data(), end);
   if (text.find_first_of(".eni") == std::string::npos) text += ".0";
   return text;
-}
-
-template <class Number>
-bool parse_whole(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end;
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& key, const std::string& expected,
@@ -155,7 +149,7 @@ void Settings::set(const std::string& key, const std::string& text, const std::s
                  },
                  [&](std::int64_t* value) {
                    std::int64_t number = 0;
-                   if (!parse_whole(text, number)) refuse(where, key, "a whole number", text);
+                   if (!parse_number(text, number)) refuse(where, key, "a whole number", text);
                    const auto real = static_cast<double>(number);
                    if (real < entry.least || real > entry.most) {
                      refuse(where, key, "a whole number " + limits_text(entry.least, entry.most), text);
@@ -164,7 +158,7 @@ void Settings::set(const std::string& key, const std::string& text, const std::s
                  },
                  [&](double* value) {
                    double number = 0;
-                   if (!parse_whole(text, number) || !std::isfinite(number)) refuse(where, key, "a number", text);
+                   if (!parse_number(text, number) || !std::isfinite(number)) refuse(where, key, "a number", text);
                    if (number < entry.least || number > entry.most) {
                      refuse(where, key, "a number " + limits_text(entry.least, entry.most), text);
                    }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -80,16 +81,16 @@ void print_ratios(const std::vector<json>& lines) {
 
 void bench_peers(const Settings& s) {
   parse_numbers("--lengths", s.lengths, 1, 1LL << 30);
-  if (!s.json_file.empty()) require_writable(s.json_file);
+  std::optional<AtomicFile> output;  // opened first: a path that cannot be written is no news after an hour
+  if (!s.json_file.empty()) output.emplace(s.json_file);
   const int threads = s.threads > 0 ? s.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const std::vector<json> lines = run_script(s, threads);
   print_ratios(lines);
-  if (s.json_file.empty()) return;
+  if (!output.has_value()) return;
   std::string text;
   for (const json& line : lines) text += line.dump() + '\n';
-  AtomicFile file(s.json_file);
-  file.write(text.data(), text.size());
-  file.commit();
+  output->write(text.data(), text.size());
+  output->commit();
 }
 
 }  // namespace

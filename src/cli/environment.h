@@ -8,8 +8,7 @@ namespace cosformer::cli {
 // - OPENBLAS_CORETYPE: an OpenBLAS that does not know the processor falls back to kernels of 2004, a sixth of the speed
 //   of those that the processor can run.
 // - GOMP_SPINCOUNT, where the command `computes`: torch's threads wait for each other by spinning, which starves them
-// where
-//   other programs run. They shall sleep sooner; where nothing else runs that costs nothing.
+//   where other programs run. They shall sleep sooner; where nothing else runs that costs nothing.
 void restart_with_fitting_environment(char** argv, bool computes);
 
 }  // namespace cosformer::cli

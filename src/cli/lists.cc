@@ -1,9 +1,9 @@
 #include "cli/lists.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace cosformer::cli {
 
@@ -34,8 +34,7 @@ std::vector<long long> parse_numbers(const char* option, const std::string& text
   std::vector<long long> numbers;
   for (const std::string& item : split_list(text)) {
     long long value = 0;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), value);
-    if (error != std::errc() || end != item.data() + item.size() || value < least || value > most) {
+    if (!parse_number(item, value) || value < least || value > most) {
       throw UserError(std::string(option) + ": expected whole numbers from " + std::to_string(least) + " to " +
                       std::to_string(most) + ", separated by commas; got '" + item + "'");
     }

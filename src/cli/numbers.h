@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -11,18 +10,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/parse_number.h"
 #include "base/table.h"
 
 namespace cosformer::cli {
 
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
-template <class Number>
-bool parse_number(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end;
-}
 
 inline CLI::Validator whole_number(std::int64_t least = 0, std::uint64_t most = kNoLimit) {
   const std::string limits = most == kNoLimit ? "at least " + std::to_string(least)

@@ -1,11 +1,11 @@
 #include "data/class_labels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "data/row_report.h"
 
 namespace cosformer::data {
@@ -15,8 +15,7 @@ constexpr std::size_t kMostClasses = 1000;
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (!parse_number(text, number)) return std::nullopt;
   return number;
 }
 

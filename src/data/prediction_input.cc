@@ -1,7 +1,6 @@
 #include "data/prediction_input.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "data/delimited_text.h"
 #include "data/file_content.h"
 #include "data/image_readers.h"
@@ -130,8 +130,7 @@ PredictionInput read_text(const Request& request) {
 
 bool is_number(const std::string& text) {
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
+  return parse_number(text, number);
 }
 
 // Whether rows have a label is told by a header that names it, by a class that is no number, or by the user.

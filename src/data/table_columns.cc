@@ -1,17 +1,16 @@
 #include "data/table_columns.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "data/row_report.h"
 
 namespace cosformer::data {
 
 std::optional<std::size_t> column_number(const std::string& column) {
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
-  if (error != std::errc{} || end != column.data() + column.size() || number == 0) return std::nullopt;
+  if (!parse_number(column, number) || number == 0) return std::nullopt;
   return number;
 }
 

@@ -1,8 +1,7 @@
 #include "models/language_config.h"
 
-#include <charconv>
-
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace cosformer::models {
 namespace {
@@ -30,9 +29,7 @@ std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_
   std::vector<std::int64_t> cutoffs;
   for (const std::string& text : options.cutoffs) {
     std::int64_t id = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-    const bool is_number = error == std::errc() && end == text.data() + text.size();
-    if (!is_number || id <= (cutoffs.empty() ? 0 : cutoffs.back()) || id >= vocabulary) {
+    if (!parse_number(text, id) || id <= (cutoffs.empty() ? 0 : cutoffs.back()) || id >= vocabulary) {
       throw UserError("settings: language.cutoffs must be rising numbers between 0 and the vocabulary, " +
                       std::to_string(vocabulary) + "; got \"" + text + "\"");
     }

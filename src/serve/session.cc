@@ -1,11 +1,11 @@
 #include "serve/session.h"
 
-#include <charconv>
 #include <map>
 
 #include <ATen/ATen.h>
 
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/safetensors.h"
 #include "base/sha256.h"
 #include "nn/tensor_file.h"
@@ -68,8 +68,7 @@ class SessionFile {
   Number number(const std::string& key, Number most) const {
     const std::string& digits = text(key);
     Number value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value > most) {
+    if (!parse_number(digits, value) || value > most) {
       refuse("it is damaged ('" + key + "' is '" + digits + "')");
     }
     return value;
