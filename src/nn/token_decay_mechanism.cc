@@ -53,7 +53,8 @@ at::Tensor TokenDecayMechanism::scan(const at::Tensor& log_kept, const at::Tenso
     const at::Tensor since = kept.narrow(1, begin, count).cumsum(1);  // [B, count, H], from 0 downwards
     const at::Tensor scale = since.exp().unsqueeze(-1);
     const at::Tensor queries = (query_features.narrow(1, begin, count) * scale).to(type);
-    const at::Tensor keys = (key_features.narrow(1, begin, count) / scale).to(type);
+    // Not a division by `scale`: its gradient would divide by the square, which is 0 in float32.
+    const at::Tensor keys = (key_features.narrow(1, begin, count) * since.neg().exp().unsqueeze(-1)).to(type);
     parts.push_back(attention_with_state(queries, keys, v.narrow(1, begin, count).to(type), state, options));
     const at::Tensor left = scale.select(1, count - 1).to(state.kv.scalar_type());  // [B, H, 1]
     state.kv = state.kv * left.unsqueeze(-1).unsqueeze(-1);

@@ -149,6 +149,38 @@ TEST(TokenDecay, TheStrongestForgettingStaysFiniteAndRight) {
   }
 }
 
+// Just below the limit, where the gradient of the decay is not cut off: its factors e^±57 must not be multiplied with
+// themselves, which float32 cannot hold.
+TEST(TokenDecay, GradientsOfStrongForgettingAreFiniteAndRight) {
+  const AttentionConfig config = token_config();
+  const auto m = mechanism_of(config);
+  {
+    const at::NoGradGuard no_grad;
+    m->log_rate.fill_(std::log(0.85));
+    m->step_proj->weight.mul_(0.05);
+  }
+  const Inputs in = random_inputs();
+  const at::Tensor grad = at::randn({2, kTime, kHeads, kDim}, at::kDouble);
+  const auto gradients = [&](const Inputs& inputs) {
+    std::vector<at::Tensor> leaves = inputs.all();
+    for (const at::Tensor& p : m->parameters()) leaves.push_back(p);
+    const at::Tensor out = m->forward_with_input(inputs.x, inputs.q, inputs.k, inputs.v, {});
+    return torch::autograd::grad({out}, leaves, {grad.to(out.scalar_type())}, c10::nullopt, false, true);
+  };
+  const std::vector<at::Tensor> wanted = gradients(in);
+  m->to(at::kFloat);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    const auto as = [&](const at::Tensor& y) { return y.detach().to(type).requires_grad_(); };
+    const std::vector<at::Tensor> got = gradients({as(in.x), as(in.q), as(in.k), as(in.v)});
+    for (std::size_t at = 0; at < got.size(); ++at) {
+      if (!wanted[at].defined()) continue;
+      ASSERT_TRUE(at::isfinite(got[at]).all().item<bool>()) << type << " leaf " << at;
+      const double error = (got[at].to(at::kDouble) - wanted[at]).abs().median().item<double>();
+      EXPECT_LT(error, 40 * epsilon_of(type) * wanted[at].abs().mean().item<double>()) << type << " leaf " << at;
+    }
+  }
+}
+
 TEST(TokenDecay, WhatDoesNotGoTogetherIsRefused) {
   AttentionConfig config = token_config();
   require_possible(config, true);
