@@ -40,6 +40,7 @@ nlohmann::ordered_json to_json(const Measured& m, int threads) {
   nlohmann::ordered_json json{{"bench", "decode"},
                               {"attention", m.c.attention},
                               {"device", m.c.device},
+                              {"dtype", m.c.dtype},
                               {"threads", threads},
                               {"context", m.c.context},
                               {"batch", m.c.batch},
@@ -54,6 +55,7 @@ nlohmann::ordered_json to_json(const Measured& m, int threads) {
     return json;
   }
   json["token_ms"] = {{"median", m.r.token.median_ms}, {"min", m.r.token.min_ms}, {"p90", m.r.token.p90_ms}};
+  json["limit_ms"] = m.r.limit_ms;
   json["tokens_per_second"] = m.tokens_per_second();
   json["state_bytes"] = m.r.state_bytes;
   json["tokens_measured"] = m.r.tokens;
@@ -64,12 +66,12 @@ nlohmann::ordered_json to_json(const Measured& m, int threads) {
 std::vector<std::string> to_row(const Measured& m) {
   std::vector<std::string> row{m.c.attention, with_commas(m.c.batch), with_commas(m.c.context)};
   if (!m.r.skipped.empty()) {
-    row.insert(row.end(), {"-", "-", "-", "-", m.r.skipped});
+    row.insert(row.end(), {"-", "-", "-", "-", "-", m.r.skipped});
     return row;
   }
-  row.insert(row.end(),
-             {significant(m.r.token.median_ms, 4), spread_of(m.r.token), significant(m.tokens_per_second(), 4),
-              with_commas(static_cast<long long>(m.r.state_bytes)), m.c.consume ? "consumed" : "set"});
+  row.insert(row.end(), {significant(m.r.token.median_ms, 4), spread_of(m.r.token), significant(m.r.limit_ms, 3),
+                         significant(m.tokens_per_second(), 4), with_commas(static_cast<long long>(m.r.state_bytes)),
+                         m.c.consume ? "consumed" : "set"});
   return row;
 }
 
@@ -123,10 +125,10 @@ void bench_decode(Options& o) {
   if (!o.json.empty()) json.emplace(o.json);
   if (!o.plot.empty()) require_writable(o.plot + ".svg");
   std::printf(
-      "bench decode: contexts %s, batch %s, attention %s, layers %lld, width %lld, heads %lld, float32, device %s, "
+      "bench decode: contexts %s, batch %s, attention %s, layers %lld, width %lld, heads %lld, %s, device %s, "
       "threads %d, seconds %g\n%s\n",
-      o.contexts.c_str(), o.batches.c_str(), o.attention.c_str(), m.layers, m.width, m.heads, m.device.c_str(),
-      o.threads, m.seconds,
+      o.contexts.c_str(), o.batches.c_str(), o.attention.c_str(), m.layers, m.width, m.heads, m.dtype.c_str(),
+      m.device.c_str(), o.threads, m.seconds,
       m.consume ? "the context was consumed: a random text, read in stretches"
                 : "the context was set: states and caches of its size hold random numbers, and no text was read");
   std::vector<Measured> all;
@@ -143,7 +145,8 @@ void bench_decode(Options& o) {
       progress.advance();
     }
   }
-  Table table({"attention", "batch", "context", "ms a token", "spread", "tokens/s", "bytes of state", "context is"});
+  Table table(
+      {"attention", "batch", "context", "ms a token", "spread", "limit", "tokens/s", "bytes of state", "context is"});
   for (const Measured& row : all) table.add(to_row(row));
   std::fputs(table.text().c_str(), stdout);
   if (json.has_value()) {
@@ -172,6 +175,9 @@ void add_bench_decode(CLI::App& app) {
   count("--heads", m.heads, 1024, "attention heads");
   app.add_flag("--consume", m.consume, "read a random text of that length; otherwise states are filled in");
   app.add_option("--device", m.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--dtype", m.dtype, "of weights and of softmax's cache; carried states are float32 in any case")
+      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->capture_default_str();
   app.add_option("--threads", o->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
   app.add_option("--seconds", m.seconds, "how long to measure each context")
       ->check(real_number(0.01, 600.0))
@@ -184,7 +190,9 @@ void add_bench_decode(CLI::App& app) {
   app.footer(
       "A language model of random weights writes one token after another; the contexts take turns of a few tokens.\n"
       "Softmax attention has rotary positions and a cache of all keys and values; the others carry a state whose size\n"
-      "does not depend on the context.");
+      "does not depend on the context. \"limit\" is the time in which a copy timed in the same run would move what a "
+      "token\n"
+      "cannot do without: every weight and a cache read once, a carried state read and written.");
   app.callback([o] { bench_decode(*o); });
 }
 

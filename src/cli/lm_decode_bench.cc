@@ -61,10 +61,37 @@ void wait_for(at::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }
 
+at::ScalarType type_of(const LmDecodeCase& c) {
+  return c.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat;
+}
+
 // Of a cache of keys and values; nothing to speak of where the state does not grow.
 double expected_gigabytes(const LmDecodeCase& c) {
   if (c.attention != "softmax") return 0;
-  return 2.0 * sizeof(float) * static_cast<double>(c.layers * c.width * c.batch * (c.context + kNewTokens)) / 1e9;
+  return 2.0 * static_cast<double>(at::elementSize(type_of(c))) *
+         static_cast<double>(c.layers * c.width * c.batch * (c.context + kNewTokens)) / 1e9;
+}
+
+// Bytes a millisecond that a copy reads and writes, of a size that no cache holds.
+double copy_speed(at::Device device) {
+  constexpr std::int64_t kBytes = 1LL << 28;
+  const at::Tensor from = at::ones({kBytes / 4}, at::TensorOptions().device(device)), to = at::empty_like(from);
+  std::vector<double> times;
+  for (int at = 0; at < 8; ++at) {
+    wait_for(device);
+    const auto begin = Clock::now();
+    to.copy_(from);
+    wait_for(device);
+    if (at > 0) times.push_back(1e3 * seconds_since(begin));
+  }
+  return 2.0 * static_cast<double>(kBytes) / timing_of(std::move(times)).median_ms;
+}
+
+// What a new token cannot do without: every weight is read, a carried state is read and written, a cache is read.
+double least_bytes(const models::LanguageModel& model, const models::LmState& state, const LmDecodeCase& c) {
+  double bytes = 0;
+  for (const at::Tensor& p : model.parameters()) bytes += static_cast<double>(p.nbytes());
+  return bytes + (c.attention == "softmax" ? 1.0 : 2.0) * static_cast<double>(state.bytes());
 }
 
 // One context: its state, and how long its new tokens took.
@@ -96,7 +123,9 @@ class Decoding {
 
   bool has_enough() const { return static_cast<long long>(times_.size()) >= kLeastMeasured; }
 
-  LmDecodeResult finish() {
+  // `speed`: of a copy, in bytes a millisecond.
+  LmDecodeResult finish(const LmDecodeCase& c, double speed) {
+    result.limit_ms = least_bytes(model_, context_, c) / speed;
     result.tokens = static_cast<long long>(times_.size());
     result.token = timing_of(std::move(times_));
     result.state_bytes = context_.bytes();
@@ -140,8 +169,10 @@ std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& c
   const auto by_context = [](const LmDecodeCase& a, const LmDecodeCase& b) { return a.context < b.context; };
   const LmDecodeCase& longest = *std::max_element(cases.begin(), cases.end(), by_context);
   models::LanguageModel model(config_of(longest));
-  model.to(at::Device(longest.device));
+  const at::Device device(longest.device);
+  model.to(device, type_of(longest));
   model.eval();
+  const double speed = copy_speed(device);
 
   std::vector<LmDecodeResult> results(cases.size());
   std::vector<std::unique_ptr<Decoding>> decodings(cases.size());
@@ -172,7 +203,7 @@ std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& c
     }
   }
   for (std::size_t at = 0; at < cases.size(); ++at) {
-    if (decodings[at]) results[at] = decodings[at]->finish();
+    if (decodings[at]) results[at] = decodings[at]->finish(cases[at], speed);
   }
   return results;
 }

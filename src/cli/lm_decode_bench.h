@@ -11,6 +11,7 @@ namespace cosformer::cli {
 
 struct LmDecodeCase {
   std::string attention = "cosformer", device = "cpu";
+  std::string dtype = "float32";  // or bfloat16: of weights, and of the cache of keys and values
   long long context = 1024, batch = 1;
   long long layers = 4, width = 256, heads = 4, vocabulary = 258;
   bool consume = false;  // the context is read as a random text; otherwise the state is filled with random numbers
@@ -19,7 +20,8 @@ struct LmDecodeCase {
 };
 
 struct LmDecodeResult {
-  Timing token;  // of one new token in each row
+  Timing token;         // of one new token in each row
+  double limit_ms = 0;  // what its weights and state take to be read, and what is written, at the speed of a copy
   std::uint64_t state_bytes = 0;
   long long parameters = 0, tokens = 0;
   double prompt_seconds = 0;  // with `consume`

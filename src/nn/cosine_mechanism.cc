@@ -67,7 +67,7 @@ CosineMechanism::CosineMechanism(const AttentionConfig& config, const AttentionS
 
 at::Tensor CosineMechanism::log_decay() const {
   // Beyond e^10 nothing is left of the next token's weight; an infinite rate would be refused.
-  return log_rate.defined() ? log_rate.clamp_max(10).exp().neg() : at::Tensor();
+  return log_rate.defined() ? at_least_float(log_rate).clamp_max(10).exp().neg() : at::Tensor();
 }
 
 at::Tensor CosineMechanism::learned_theta() const {

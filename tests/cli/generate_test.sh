@@ -94,7 +94,7 @@ contains out "the context was set"
 python3 - "$work/decode.jsonl" << 'EOF' || fail "bench decode's JSON"
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
-assert len(rows) == 12 and all(row["tokens_per_second"] > 0 for row in rows)
+assert len(rows) == 12 and all(row["tokens_per_second"] > 0 and row["limit_ms"] > 0 for row in rows)
 size = {(r["attention"], r["batch"], r["context"]): r["state_bytes"] for r in rows}
 for name in ("cosformer", "cosformer_plus"):
     assert size[name, 1, 256] == size[name, 1, 4096]
@@ -102,6 +102,15 @@ for name in ("cosformer", "cosformer_plus"):
 assert size["softmax", 1, 4096] > 10 * size["softmax", 1, 256]
 EOF
 if command -v gnuplot > /dev/null; then grep -q "<svg" "$work/decode.svg" || fail "no plot"; fi
+expect 0 "bench decode in bfloat16" "$cosformer" bench decode --contexts 64 --layers 1 --width 32 --heads 2 \
+  --seconds 0.01 --dtype bfloat16 --json "$work/half.jsonl"
+python3 - "$work/half.jsonl" "$work/decode.jsonl" << 'EOF' || fail "bench decode's JSON in bfloat16"
+import json, sys
+half, full = ([json.loads(line) for line in open(name)] for name in sys.argv[1:])
+assert len(half) == 3 and all(row["tokens_per_second"] > 0 and row["dtype"] == "bfloat16" for row in half), half
+half, full = ({r["attention"]: r for r in rows if r["batch"] == 1} for rows in (half, full))
+assert half["softmax"]["state_bytes"] * 128 == full["softmax"]["state_bytes"]  # 64 of 4,096 tokens, half the bytes
+EOF
 expect 0 "bench decode, consumed" "$cosformer" bench decode --contexts 3000 --attention cosformer,softmax --layers 1 \
   --width 32 --heads 2 --seconds 0.01 --consume
 contains out "the context was consumed"
