@@ -30,11 +30,16 @@ VARIANTS = {
     "narrow_start": dict(start="equal"),
     "batch_norm": dict(norm="batch"),
     "complex_conv_batch_norm": dict(norm="batch", convolution=5),
-    "no_positions": dict(positions=False),
+    "complex_conv_sigmoid_batch_norm": dict(norm="batch", convolution=5, features="sigmoid"),
+    "complex_conv_batch_norm_slow_decays": dict(norm="batch", convolution=5, slow=0.1),
+    "complex_conv_batch_norm_no_positions": dict(norm="batch", convolution=5, positions=False),
+    "head_conv_batch_norm": dict(norm="batch", convolution=5, angle=False, per_head=True),
+    "real_conv_batch_norm": dict(norm="batch", convolution=5, angle=False),
+    "plus_batch_norm": dict(mixing="division", convolution=5, norm="batch"),
     "no_gate": dict(gate=False),
-    "slow_decays": dict(slow=0.1),
     "softmax": dict(mixing="softmax", gate=False),
     "softmax_conv": dict(mixing="softmax", convolution=5),
+    "softmax_conv_batch_norm": dict(mixing="softmax", convolution=5, norm="batch"),
 }
 DEFAULTS = dict(mixing="features", features="unit", angle=True, per_head=False, start="spread", convolution=0,
                 gate=True, norm="layer", positions=True, slow=1.0)
@@ -184,7 +189,7 @@ def run(name, data, steps, until):
         right = sum((model(test_images[i:i + 100].flatten(1)).argmax(-1) == test_labels[i:i + 100]).sum().item()
                     for i in range(0, len(test_images), 100))
     seconds = time.time() - begin
-    print(f"{name:24s} test {100 * right / len(test_images):.2f}%  steps {steps}  {seconds:.0f} s  "
+    print(f"{name:36s} test {100 * right / len(test_images):.2f}%  steps {steps}  {seconds:.0f} s  "
           f"{steps * BATCH * N / seconds / 1e3:.0f}k pixels/s  parameters {sum(p.numel() for p in model.parameters())}  "
           f"losses {curve}", flush=True)
 

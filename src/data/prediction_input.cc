@@ -15,6 +15,7 @@
 #include "data/image_sequence.h"
 #include "data/listops.h"
 #include "data/number_reader.h"
+#include "data/smaller_images.h"
 #include "data/table_columns.h"
 #include "data/task_parts.h"
 #include "data/white_space.h"
@@ -246,7 +247,10 @@ PredictionInput read_prediction_input(const std::string& path, const DataConfig&
   }
   task_kind(config.task);
   const bool standard = path == "-";
-  const Request request{standard ? "standard input" : path, standard ? "" : path, config, info, options};
+  DatasetInfo trained = info;  // the images of the files are as large as before they were shrunk for training
+  trained.width *= config.shrink;
+  trained.height *= config.shrink;
+  const Request request{standard ? "standard input" : path, standard ? "" : path, config, trained, options};
   PredictionInput input;
   if (config.task == "listops") {
     input = read_listops(request);
@@ -258,6 +262,7 @@ PredictionInput read_prediction_input(const std::string& path, const DataConfig&
     input = read_text(request);
   }
   require_suitable(request, input.dataset->info());
+  if (config.shrink > 1) input.dataset = smaller_images(input.dataset, config.shrink);
   if (const std::int64_t most = effective_max_length(config); most > 0) input.dataset = shorten(input.dataset, most);
   return input;
 }

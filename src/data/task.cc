@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/smaller_images.h"
 #include "data/task_parts.h"
 
 namespace cosformer::data {
@@ -115,6 +116,11 @@ TaskData open_task(const DataConfig& config, const Progress& progress) {
   TaskParts parts = task_kind(config.task).open(config, progress);
   complete(config, parts);
   require_alike(parts);
+  if (config.shrink > 1) {
+    for (DatasetPointer* part : {&parts.train, &parts.valid, &parts.test}) {
+      *part = smaller_images(*part, config.shrink);
+    }
+  }
   cut_and_limit(config, parts);
 
   const DatasetInfo& info = parts.train->info();

@@ -193,6 +193,10 @@ void add_settings(Settings& settings, DataConfig& config) {
   settings.add("data.passage_least", config.passage_least,
                "same_article: bytes of the shortest passage; 0: a quarter of data.max_length");
   settings.add("data.image_size", config.image_size, "pathfinder: pixels a side; 32, 64, 128 (Path-X) or 256", 1, 1024);
+  settings.add("data.shrink", config.shrink,
+               "images: the mean of so many by so many pixels becomes one pixel, so that sequences are shorter; 1: as "
+               "they are",
+               1, 1024);
   settings.add("data.generate_seed", config.generate_seed,
                "listops, pathfinder, same_article: which examples are made");
   settings.add("data.generate_train", config.generate_train, "how many for training; 0: as published");
