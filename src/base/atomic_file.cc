@@ -81,14 +81,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(const void* data, std::size_t size) {
   require_open();
-  const char* next = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t written = ::write(file_.number(), next, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail("write", written < 0 ? errno : EIO);
-    next += written;  // may be fewer than asked: the next call then finishes or tells the reason
-    size -= static_cast<std::size_t>(written);
-  }
+  if (const int error_number = write_all(file_, data, size); error_number != 0) fail("write", error_number);
 }
 
 void AtomicFile::commit() {

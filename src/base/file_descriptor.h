@@ -1,6 +1,8 @@
-// Owner of one POSIX file descriptor: closes it when it goes out of scope. Nothing else; callers read and write.
+// Owner of one POSIX file descriptor: closes it when it goes out of scope. And writing to one to the end.
 #pragma once
 
+#include <cerrno>
+#include <cstddef>
 #include <utility>
 
 #include <unistd.h>
@@ -27,5 +29,19 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+// Writes all of it, however many calls it takes. Returns 0, or the error number of the call that failed: fewer bytes
+// than asked are no error by themselves; the next call goes on or tells the reason.
+inline int write_all(const FileDescriptor& file, const void* data, std::size_t size) {
+  const char* next = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::write(file.number(), next, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : EIO;
+    next += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return 0;
+}
 
 }  // namespace cosformer

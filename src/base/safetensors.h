@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_descriptor.h"
+#include "base/regular_file.h"
 
 namespace cosformer::safetensors {
 
@@ -57,7 +57,7 @@ class Reader {
   // Throws UserError when the file is missing, unreadable or malformed, Failure when the system fails to read it.
   explicit Reader(std::string path);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   // In the order of their data: reading them in turn reads the file from front to back.
   const std::vector<Entry>& entries() const { return entries_; }
   const Metadata& metadata() const { return metadata_; }
@@ -70,8 +70,7 @@ class Reader {
   void read_part(const Entry& entry, std::uint64_t offset, void* destination, std::size_t size) const;
 
  private:
-  std::string path_;
-  FileDescriptor file_;
+  RegularFile file_;
   std::uint64_t data_begin_ = 0, data_size_ = 0;  // in the file
   std::vector<Entry> entries_;
   std::vector<std::size_t> by_name_;  // indices into entries_

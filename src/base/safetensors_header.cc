@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace cosformer::safetensors {
 namespace {
 
@@ -101,11 +103,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
                    const nlohmann::json::exception& error) override {
-    // "[json.exception...] parse error at line 1, column 9: ...; last read: '...'": the end repeats the file's bytes.
-    std::string_view reason = error.what();
-    reason.remove_prefix(std::min(reason.size(), reason.find("] ") + 2));
-    reason = reason.substr(0, reason.find("; last read"));
-    refuse_file(path_, "its header is not valid JSON in UTF-8 (" + cut(reason) + ")");
+    refuse_file(path_, "its header is not valid JSON in UTF-8 (" + json_fault(error) + ")");
   }
 
  private:

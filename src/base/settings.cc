@@ -54,9 +54,15 @@ std::string number_text(double value) {
   return text;
 }
 
+// Fit for a message, however long it is.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kMost = 200;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
 [[noreturn]] void refuse(const std::string& where, const std::string& key, const std::string& expected,
                          const std::string& got) {
-  throw UserError(where + ": '" + key + "' must be " + expected + "; got '" + got + "'");
+  throw UserError(where + ": '" + key + "' must be " + expected + "; got '" + shown(got) + "'");
 }
 
 std::string limits_text(double least, double most) {
@@ -135,7 +141,7 @@ Settings::Entry& Settings::find(const std::string& key, const std::string& where
       if (last_part(other) == last_part(key)) nearest = other;
     }
   }
-  throw UserError(where + ": there is no setting '" + key + "'" +
+  throw UserError(where + ": there is no setting '" + shown(key) + "'" +
                   (nearest.empty() ? "; cosformer train --settings lists them all"
                                    : "; did you mean '" + nearest + "'? (cosformer train --settings lists them all)"));
 }
@@ -244,6 +250,8 @@ std::string Settings::toml() const {
 }
 
 std::string nearest_name(std::string_view text, const std::vector<std::string>& names) {
+  constexpr std::size_t kLongestName = 200;  // the comparison takes a time of the product of the lengths
+  if (text.size() > kLongestName) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, text.size() / 3) + 1;
   for (const std::string& name : names) {
