@@ -137,6 +137,10 @@ void show_corpus(CorpusSettings& s) {
 
 void add_row_options(CLI::App& app, data::CorpusOptions& options) {
   app.add_option("--text-field", options.text_field, "the key of the text in JSONL rows")->capture_default_str();
+  app.add_option_function<std::uint64_t>(
+         "--max-line-megabytes", [&options](std::uint64_t megabytes) { options.longest_line = megabytes << 20; },
+         "the longest line, JSONL row or document that is tokenised as one; a longer one is an error (default: 64)")
+      ->check(whole_number(1, 1 << 20));
   app.add_flag("--skip-bad-rows", options.rows.skip_bad_rows, "count JSONL rows that cannot be used, and go on");
 }
 

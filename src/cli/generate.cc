@@ -1,9 +1,6 @@
 // `cosformer generate`: a trained language model continues a text.
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/numbers.h"
 #include "cli/progress_line.h"
+#include "data/file_content.h"
 #include "data/stream_decoder.h"
 #include "serve/generator.h"
 #include "serve/language_run.h"
@@ -43,10 +41,7 @@ struct Sample {
 
 std::string read_prompt(const Options& o) {
   if (o.prompt_file.empty()) return o.prompt;
-  if (o.prompt_file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream file(o.prompt_file, std::ios::binary);
-  if (!file) throw UserError("--prompt-file: cannot read '" + o.prompt_file + "'");
-  return {std::istreambuf_iterator<char>(file), {}};
+  return data::read_content(o.prompt_file == "-" ? "/dev/stdin" : o.prompt_file);
 }
 
 // The text that a session has ended in may end inside a character, which the decoder must know.

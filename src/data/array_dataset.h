@@ -1,4 +1,4 @@
-// The one shape in which data sets lie in memory, built row by row or mapped from a file: all elements end to end,
+// The one shape in which data sets lie in memory, built row by row or read from a file: all elements end to end,
 // where each sequence ends, and the labels.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "data/corpus_cache.h"
 #include "data/corpus_files.h"
@@ -65,11 +66,15 @@ std::string description_of(const std::vector<HashedFile>& files, const CorpusOpt
 
 LoadReport report_of(const TokenCache& cache) {
   LoadReport report;
-  const Json description = Json::parse(cache.description(), nullptr, false);
-  if (!description.is_object()) return report;  // its checksum was right: written so by nobody
-  report.rows_used = description.value("rows_used", std::uint64_t{0});
-  report.rows_skipped = description.value("rows_skipped", std::uint64_t{0});
-  report.first_reasons = description.value("first_reasons", std::vector<std::string>());
+  const auto description = parse_json(cache.description(), cache.path());
+  const auto count = [&](const char* key) {
+    return static_cast<std::uint64_t>(json_whole(description, key, 0, cache.path()));
+  };
+  report.rows_used = count("rows_used");
+  report.rows_skipped = count("rows_skipped");
+  for (const Json& reason : description.value("first_reasons", Json::array())) {
+    if (reason.is_string()) report.first_reasons.push_back(reason.get<std::string>());
+  }
   return report;
 }
 
@@ -83,7 +88,7 @@ void build_cache(const std::string& path, const Sha256::Digest& key, const std::
   }
   const unsigned threads = thread_count(options.threads);
   const Progress progress = options.progress ? options.progress("tokenising") : Progress();
-  BlockReader reader(paths, options.documents, tokenizer.cuts());
+  BlockReader reader(paths, options.documents, tokenizer.cuts(), BlockReader::kBlockBytes, options.longest_line);
   TokenCacheWriter writer(path, key, tokenizer.vocabulary());
   LoadReport report;
   std::vector<TextBlock> texts(std::size_t{4} * threads);
@@ -196,7 +201,8 @@ Corpus open_corpus(const CorpusOptions& options, TokenizerPointer tokenizer) {
 void read_texts(const std::vector<std::string>& files_and_folders, const CorpusOptions& options,
                 const std::function<bool(std::string_view text)>& use) {
   const std::vector<std::string> files = corpus_files(files_and_folders);
-  BlockReader reader(files, DocumentRule::kStream, TextCuts::kAtNewlines);
+  BlockReader reader(files, DocumentRule::kStream, TextCuts::kAtNewlines, BlockReader::kBlockBytes,
+                     options.longest_line);
   RowReporter reporter(options.rows);
   bool wanted = true;
   for (TextBlock block; wanted && reader.next(block);) {

@@ -1,7 +1,7 @@
 // Text as one long row of tokens with its documents: what language models train on and are judged by.
 //
-// Text is tokenised once, on all cores, into a cache file that is memory-mapped afterwards (corpus_cache.h), so that a
-// corpus may be larger than memory. Whatever the number of threads, the tokens are the same.
+// Text is tokenised once, on all cores, into a cache file that is read place by place afterwards (corpus_cache.h), so
+// that a corpus may be larger than memory. Whatever the number of threads, the tokens are the same.
 #pragma once
 
 #include <cstddef>
@@ -45,10 +45,13 @@ struct TextCounts {
 
 struct CorpusOptions {
   // Files and folders (read to any depth, sorted). Files named *.jsonl or *.ndjson are JSONL, others text; either may
-  // be gzip (*.gz), which is unpacked in memory. In folders, hidden files are left out.
+  // be gzip (*.gz), which is unpacked in memory. In folders, hidden files are left out, and so are links to a folder
+  // that they lie in.
   std::vector<std::string> train, valid, test;
   DocumentRule documents = DocumentRule::kFiles;
   std::string text_field = "text";  // of JSONL rows
+  // Bytes of a line, a row or, where they are not cut, a document: it is held in memory and tokenised as one.
+  std::uint64_t longest_line = std::uint64_t{64} << 20;
   RowPolicy rows;
 
   // Where no files are given for a part, this share of the training tokens is held out for it: documents drawn by the

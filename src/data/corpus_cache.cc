@@ -15,8 +15,8 @@
 namespace cosformer::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "arrays are mapped as they lie in the file");
-static_assert(std::is_standard_layout_v<TextCounts> && sizeof(TextCounts) == 40, "segments are mapped");
+static_assert(std::endian::native == std::endian::little, "arrays are read as they lie in the file");
+static_assert(std::is_standard_layout_v<TextCounts> && sizeof(TextCounts) == 40, "segments are read so");
 
 constexpr std::string_view kMagic = "COSFTOKS", kEndMagic = "COSFTOKE";
 constexpr std::uint32_t kVersion = 1, kNarrow = 2, kWide = 3;
@@ -41,6 +41,7 @@ struct Footer {
 static_assert(sizeof(Header) == 64 && sizeof(Footer) == 64);
 
 std::uint32_t crc(const void* data, std::size_t size, std::uint32_t start = 0) {
+  if (size == 0) return start;  // a null pointer would be a question to zlib
   return static_cast<std::uint32_t>(::crc32_z(start, static_cast<const Bytef*>(data), size));
 }
 
@@ -124,17 +125,18 @@ void TokenCacheWriter::finish(std::string description) {
 }
 
 void TokenCache::refuse(const std::string& reason) const {
-  throw UserError("cannot read '" + path_ + "' as a cache of tokens: " + reason + "; remove it");
+  throw UserError("cannot read '" + path() + "' as a cache of tokens: " + reason + "; remove it");
 }
 
+// Nothing is allocated before the sizes that the file announces are known to be its own.
 TokenCache::TokenCache(const std::string& path, const Sha256::Digest& made_from, bool verify)
-    : path_(path), file_(path) {
-  const std::span<const std::byte> bytes = file_.bytes();
+    : file_(path, "a cache of tokens") {
   Header header{};
   Footer footer{};
-  if (bytes.size() < sizeof(header) + sizeof(footer)) refuse("it is too short");
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  std::memcpy(&footer, bytes.data() + bytes.size() - sizeof(footer), sizeof(footer));
+  const std::uint64_t size = file_.size();
+  if (size < sizeof(header) + sizeof(footer)) refuse("it is too short");
+  file_.read(0, &header, sizeof(header));
+  file_.read(size - sizeof(footer), &footer, sizeof(footer));
   if (std::memcmp(header.magic.data(), kMagic.data(), kMagic.size()) != 0 ||
       header.checksum != crc(&header, sizeof(header) - 4)) {
     refuse("its header is damaged");
@@ -148,21 +150,26 @@ TokenCache::TokenCache(const std::string& path, const Sha256::Digest& made_from,
   narrow_ = header.type == kNarrow;
   tokens_ = footer.tokens;
   // Nothing in a file can be counted higher than its bytes, which also keeps the sums from overflowing.
-  if (std::max({footer.tokens, footer.segments, footer.description_bytes}) > bytes.size()) refuse("its size is wrong");
+  if (std::max({footer.tokens, footer.segments, footer.description_bytes}) > size) refuse("its size is wrong");
   token_bytes_ = padded(tokens_ * (narrow_ ? 2 : 4));
   const std::uint64_t pieces = pieces_of(token_bytes_);
   const std::uint64_t segments_at = sizeof(header) + token_bytes_;
   const std::uint64_t checksums_at = segments_at + footer.segments * sizeof(TextCounts);
   const std::uint64_t description_at = checksums_at + padded(pieces * 4);
   const std::uint64_t footer_at = description_at + padded(footer.description_bytes);
-  if (footer_at + sizeof(footer) != bytes.size()) refuse("its size is wrong");
-  if (crc(bytes.data() + segments_at, static_cast<std::size_t>(footer_at - segments_at)) != footer.index_checksum) {
-    refuse("its index is damaged");
-  }
-  ends_ = {reinterpret_cast<const TextCounts*>(bytes.data() + segments_at), static_cast<std::size_t>(footer.segments)};
-  checksums_ = {reinterpret_cast<const std::uint32_t*>(bytes.data() + checksums_at), static_cast<std::size_t>(pieces)};
-  description_.assign(reinterpret_cast<const char*>(bytes.data()) + description_at,
-                      static_cast<std::size_t>(footer.description_bytes));
+  if (footer_at + sizeof(footer) != size) refuse("its size is wrong");
+  ends_.resize(static_cast<std::size_t>(footer.segments));
+  checksums_.resize(static_cast<std::size_t>(padded(pieces * 4) / 4));
+  description_.resize(static_cast<std::size_t>(footer_at - description_at));
+  const std::size_t ends_size = ends_.size() * sizeof(TextCounts), checksums_size = checksums_.size() * 4;
+  file_.read(segments_at, ends_.data(), ends_size);
+  file_.read(checksums_at, checksums_.data(), checksums_size);
+  file_.read(description_at, description_.data(), description_.size());
+  const std::uint32_t index = crc(description_.data(), description_.size(),
+                                  crc(checksums_.data(), checksums_size, crc(ends_.data(), ends_size)));
+  if (index != footer.index_checksum) refuse("its index is damaged");
+  checksums_.resize(static_cast<std::size_t>(pieces));
+  description_.resize(static_cast<std::size_t>(footer.description_bytes));
   TextCounts last;
   for (const TextCounts& end : ends_) {
     if (!no_less(end, last) || end.documents > last.documents + 1) refuse("its segments overlap");
@@ -176,9 +183,10 @@ TokenCache::TokenCache(const std::string& path, const Sha256::Digest& made_from,
 bool TokenCache::piece_is_intact(std::uint64_t piece) const {
   std::atomic<bool>& checked = checked_[static_cast<std::size_t>(piece)];
   if (checked.load(std::memory_order_relaxed)) return true;
-  const std::uint64_t begin = piece * kPiece, size = std::min(kPiece, token_bytes_ - begin);
-  const std::byte* data = file_.bytes().data() + sizeof(Header) + begin;
-  if (crc(data, static_cast<std::size_t>(size)) != checksums_[static_cast<std::size_t>(piece)]) return false;
+  const std::uint64_t begin = piece * kPiece;
+  std::vector<char> bytes(static_cast<std::size_t>(std::min(kPiece, token_bytes_ - begin)));
+  file_.read(sizeof(Header) + begin, bytes.data(), bytes.size());
+  if (crc(bytes.data(), bytes.size()) != checksums_[static_cast<std::size_t>(piece)]) return false;
   checked.store(true, std::memory_order_relaxed);
   return true;
 }
@@ -196,16 +204,17 @@ void TokenCache::read(std::uint64_t begin, std::span<std::int32_t> destination) 
   const std::uint64_t last = (begin + destination.size() - 1) * size / kPiece;
   for (std::uint64_t piece = begin * size / kPiece; piece <= last; ++piece) {
     if (piece_is_intact(piece)) continue;
-    ::unlink(path_.c_str());
-    throw Failure("the cache of tokens '" + path_ +
+    ::unlink(path().c_str());
+    throw Failure("the cache of tokens '" + path() +
                   "' is damaged (a checksum differs) and was removed; run again to make it anew");
   }
-  const std::byte* data = file_.bytes().data() + sizeof(Header) + begin * size;
+  const std::uint64_t place = sizeof(Header) + begin * size;
   if (narrow_) {
-    const auto* ids = reinterpret_cast<const std::uint16_t*>(data);
-    std::copy(ids, ids + destination.size(), destination.begin());
+    std::vector<std::uint16_t> ids(destination.size());
+    file_.read(place, ids.data(), ids.size() * sizeof(std::uint16_t));
+    std::copy(ids.begin(), ids.end(), destination.begin());
   } else {
-    std::memcpy(destination.data(), data, destination.size_bytes());
+    file_.read(place, destination.data(), destination.size_bytes());
   }
 }
 

@@ -1,5 +1,6 @@
-// The tokens of some files as one file, made once and memory-mapped afterwards. Its name holds a hash of everything it
-// was made from (the files' content, the tokenizer, the options), so that a cache is right or is not there.
+// The tokens of some files as one file, made once and read place by place afterwards. Its name holds a hash of
+// everything it was made from (the files' content, the tokenizer, the options), so that a cache is right or is not
+// there.
 //
 // All numbers little-endian; parts begin at multiples of 8 bytes, with zero bytes in between:
 //     header   0    8 bytes   "COSFTOKS"
@@ -20,7 +21,9 @@
 //             36    u32[6]    zero
 //             60    u32       CRC-32 of the footer's bytes 0 to 59
 // It is written aside and renamed. Opening checks everything but the tokens, which are checked piece by piece before
-// they are first read, or all at once when that is asked for.
+// they are first read, or all at once when that is asked for. The segments are kept in memory, a twenty-fifth of the
+// text at most; the tokens are not. Nothing is mapped: cut short by somebody else while it is open, the file gives an
+// error where a mapped one would end the process.
 #pragma once
 
 #include <atomic>
@@ -31,9 +34,9 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/regular_file.h"
 #include "base/sha256.h"
 #include "data/corpus.h"
-#include "data/mapped_file.h"
 
 namespace cosformer::data {
 
@@ -63,7 +66,7 @@ class TokenCache {
   // Throws UserError when the file is not an intact cache made from `made_from`. `verify`: the tokens too.
   TokenCache(const std::string& path, const Sha256::Digest& made_from, bool verify);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const std::string& description() const { return description_; }
   // What is there up to the end of each segment.
   std::span<const TextCounts> ends() const { return ends_; }
@@ -72,7 +75,7 @@ class TokenCache {
   std::uint64_t tokens() const { return tokens_; }
 
   // Tokens [begin, begin + destination.size()), which must exist. Throws Failure and removes the file when it is
-  // damaged there.
+  // damaged there, Failure too when it has become shorter.
   void read(std::uint64_t begin, std::span<std::int32_t> destination) const;
   // Whether every token is as it was written.
   bool intact() const;
@@ -81,12 +84,11 @@ class TokenCache {
   bool piece_is_intact(std::uint64_t piece) const;
   [[noreturn]] void refuse(const std::string& reason) const;
 
-  std::string path_;
-  MappedFile file_;
+  RegularFile file_;
   bool narrow_ = false;
   std::uint64_t tokens_ = 0, token_bytes_ = 0;
-  std::span<const TextCounts> ends_;
-  std::span<const std::uint32_t> checksums_;
+  std::vector<TextCounts> ends_;
+  std::vector<std::uint32_t> checksums_;
   std::string description_;
   mutable std::vector<std::atomic<bool>> checked_;  // pieces of the tokens
 };

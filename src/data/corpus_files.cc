@@ -7,14 +7,15 @@
 #include <filesystem>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/file_descriptor.h"
+#include "base/json_text.h"
+#include "base/regular_file.h"
 #include "base/sha256.h"
 #include "data/file_content.h"
 #include "data/file_lock.h"
@@ -26,6 +27,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kHashedAtOnce = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostRemembered = std::uint64_t{1} << 30;  // bytes of files.json
+constexpr std::size_t kMostFiles = 10'000'000;
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 // File systems' clocks step by a few milliseconds, some network ones by two seconds.
 constexpr std::int64_t kFreshNs = 3 * kNanoseconds;
@@ -39,23 +42,9 @@ std::int64_t now_ns() {
       .count();
 }
 
-void read_at(int file, const std::string& path, std::uint64_t place, char* to, std::size_t size) {
-  while (size > 0) {
-    const ssize_t got = ::pread(file, to, size, static_cast<off_t>(place));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw file_failure("read", path, errno);
-    if (got == 0) throw Failure("'" + path + "' became shorter while it was read; run again when it is complete");
-    to += got, place += static_cast<std::uint64_t>(got), size -= static_cast<std::size_t>(got);
-  }
-}
-
 std::string hash_content(const std::string& path, std::uint64_t size, unsigned threads,
                          const std::function<void(std::uint64_t)>& done) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    if (errno == EACCES) throw UserError("cannot read '" + path + "': permission denied; make the file readable");
-    throw file_failure("open", path, errno);
-  }
+  const RegularFile file(path);
   const std::uint64_t pieces = (size + kHashedAtOnce - 1) / kHashedAtOnce;
   Sha256 whole;
   whole.add(&size, sizeof(size));
@@ -65,7 +54,7 @@ std::string hash_content(const std::string& path, std::uint64_t size, unsigned t
     run_pieces(digests.size(), threads, [&](std::size_t i) {
       const std::uint64_t begin = (first + i) * kHashedAtOnce;
       std::string bytes(static_cast<std::size_t>(std::min(kHashedAtOnce, size - begin)), '\0');
-      read_at(file.number(), path, begin, bytes.data(), bytes.size());
+      file.read(begin, bytes.data(), bytes.size());
       digests[i] = sha256(bytes);
     });
     for (const Sha256::Digest& digest : digests) whole.add(digest.data(), digest.size());
@@ -84,7 +73,7 @@ std::map<std::string, Remembered> recall(const std::string& path) {
   std::map<std::string, Remembered> known;
   if (!is_file(path)) return known;
   try {
-    const Json files = Json::parse(read_content(path));
+    const Json files = parse_json(read_regular_file(path, kMostRemembered), path);
     for (const auto& [name, entry] : files.at("files").items()) {
       Remembered file;
       file.stamp = {entry.at("size").get<std::uint64_t>(), entry.at("device").get<std::uint64_t>(),
@@ -118,9 +107,22 @@ void remember(const std::string& path, const std::map<std::string, Remembered>& 
   file.commit();
 }
 
-void add_folder(const std::string& folder, std::vector<std::string>& files) {
+using FolderIdentity = std::pair<dev_t, ino_t>;
+
+// `inside`: the folders that this one lies in. A link to one of them leads in circles and is not followed.
+void add_folder(const std::string& folder, std::vector<FolderIdentity>& inside, std::vector<std::string>& files) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) throw file_failure("examine", folder, errno);
+  const FolderIdentity identity{status.st_dev, status.st_ino};
+  if (std::find(inside.begin(), inside.end(), identity) != inside.end()) return;
   for (const std::string& name : names_in_folder(folder, "")) files.push_back(folder + "/" + name);
-  for (const std::string& name : folders_in_folder(folder)) add_folder(folder + "/" + name, files);
+  if (files.size() > kMostFiles) {
+    throw UserError("the folder '" + folder + "' and those around it hold more than " + std::to_string(kMostFiles) +
+                    " files; join small files into larger ones");
+  }
+  inside.push_back(identity);
+  for (const std::string& name : folders_in_folder(folder)) add_folder(folder + "/" + name, inside, files);
+  inside.pop_back();
 }
 
 }  // namespace
@@ -194,7 +196,8 @@ std::vector<std::string> corpus_files(const std::vector<std::string>& files_and_
       continue;
     }
     const std::size_t before = files.size();
-    add_folder(path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path, files);
+    std::vector<FolderIdentity> inside;
+    add_folder(path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path, inside, files);
     if (files.size() == before)
       throw UserError("the folder '" + path + "' holds no files; give files or folders of text");
   }

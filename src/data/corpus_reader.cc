@@ -1,64 +1,17 @@
 #include "data/corpus_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
-#include <zlib.h>
-
 #include "base/error.h"
-#include "data/file_content.h"
 #include "data/white_space.h"
 
 namespace cosformer::data {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr unsigned kUnpackBytes = 1 << 18;
 
 }  // namespace
-
-struct TextFile::Stream {
-  gzFile file = nullptr;
-  ~Stream() {
-    if (file != nullptr) ::gzclose_r(file);
-  }
-};
-
-TextFile::TextFile(const std::string& path) : path_(path), stream_(std::make_unique<Stream>()) {
-  const FileDescriptor file = open_for_reading(path);
-  const int copy = ::dup(file.number());
-  if (copy < 0) throw file_failure("open", path, errno);
-  stream_->file = ::gzdopen(copy, "rb");
-  if (stream_->file == nullptr) {
-    ::close(copy);
-    throw file_failure("open", path, ENOMEM);
-  }
-  ::gzbuffer(stream_->file, kUnpackBytes);
-}
-
-TextFile::~TextFile() = default;
-
-std::size_t TextFile::read(char* to, std::size_t size) {
-  std::size_t filled = 0;
-  while (filled < size) {
-    const auto asked = static_cast<unsigned>(std::min<std::size_t>(size - filled, std::size_t{1} << 30));
-    const int got = ::gzread(stream_->file, to + filled, asked);
-    int code = Z_OK;
-    ::gzerror(stream_->file, &code);
-    if (code == Z_ERRNO) throw file_failure("read", path_, errno);
-    if (got < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
-      throw UserError("cannot read '" + path_ + "': its gzip data is damaged or cut short; download it again");
-    }
-    if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
-  }
-  return filled;
-}
-
-std::uint64_t TextFile::consumed() const {
-  return static_cast<std::uint64_t>(std::max<z_off_t>(::gzoffset(stream_->file), 0));
-}
 
 bool is_jsonl(const std::string& path) {
   std::string_view name = path;
@@ -66,8 +19,14 @@ bool is_jsonl(const std::string& path) {
   return name.ends_with(".jsonl") || name.ends_with(".ndjson");
 }
 
-BlockReader::BlockReader(std::vector<std::string> files, DocumentRule rule, TextCuts cuts, std::size_t block_bytes)
-    : files_(std::move(files)), rule_(rule), cuts_(cuts), block_bytes_(block_bytes), wanted_(block_bytes) {}
+BlockReader::BlockReader(std::vector<std::string> files, DocumentRule rule, TextCuts cuts, std::size_t block_bytes,
+                         std::uint64_t longest)
+    : files_(std::move(files)),
+      rule_(rule),
+      cuts_(cuts),
+      block_bytes_(block_bytes),
+      wanted_(block_bytes),
+      longest_(longest) {}
 
 BlockReader::~BlockReader() = default;
 
@@ -77,7 +36,7 @@ std::uint64_t BlockReader::consumed() const {
 
 void BlockReader::open_next_file() {
   const std::string& path = files_[next_file_++];
-  file_ = std::make_unique<TextFile>(path);
+  file_ = std::make_unique<UnpackedFile>(path);
   jsonl_ = is_jsonl(path);
   at_end_ = false;
   line_ = 1;
@@ -123,6 +82,16 @@ std::size_t BlockReader::find_cut(bool& continues) const {
   return open ? 0 : text.size();
 }
 
+void BlockReader::refuse_long_piece() const {
+  const bool lines = jsonl_ || rule_ == DocumentRule::kLines || cuts_ != TextCuts::kAtDocuments;
+  const bool by_tokenizer = !jsonl_ && rule_ != DocumentRule::kLines && cuts_ != TextCuts::kAnywhere;
+  throw UserError("cannot read '" + files_[next_file_ - 1] + "': a " + (lines ? "line" : "document") +
+                  " in it is longer than " + std::to_string(longest_ >> 20) +
+                  " MB, and is tokenised as one; cut it into several" +
+                  (by_tokenizer ? ", take data.tokenizer=bytes, which cuts anywhere," : "") +
+                  " or raise data.max_line_megabytes (of cosformer data: --max-line-megabytes)");
+}
+
 void BlockReader::take(std::size_t size, bool continues, TextBlock& block) {
   block.file = next_file_ - 1;
   block.jsonl = jsonl_;
@@ -153,6 +122,7 @@ bool BlockReader::next(TextBlock& block) {
       bool continues = false;
       const std::size_t cut = find_cut(continues);
       if (cut == 0) {
+        if (buffer_.size() >= longest_) refuse_long_piece();
         wanted_ = std::max(wanted_, buffer_.size()) * 2;
         continue;
       }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/corpus.h"
+#include "data/unpacked_file.h"
 
 namespace cosformer::data {
 
@@ -23,32 +24,17 @@ struct TextBlock {
   char byte_before = '\n';        // in the document that it continues
 };
 
-// A file, unpacked when it is gzip, from the beginning to the end.
-class TextFile {
- public:
-  explicit TextFile(const std::string& path);
-  ~TextFile();
-  // Up to `size` bytes; fewer at the end only. Throws UserError for damaged gzip, Failure when the system fails.
-  std::size_t read(char* to, std::size_t size);
-  // Bytes of the file itself, packed if it is packed, that were read so far.
-  std::uint64_t consumed() const;
-
- private:
-  struct Stream;
-  std::string path_;
-  std::unique_ptr<Stream> stream_;
-};
-
 bool is_jsonl(const std::string& path);
 
 class BlockReader {
  public:
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
-  BlockReader(std::vector<std::string> files, DocumentRule rule, TextCuts cuts, std::size_t block_bytes = kBlockBytes);
+  BlockReader(std::vector<std::string> files, DocumentRule rule, TextCuts cuts, std::size_t block_bytes = kBlockBytes,
+              std::uint64_t longest = CorpusOptions().longest_line);
   ~BlockReader();
 
-  // False at the end of the last file.
+  // False at the end of the last file. Throws UserError when a piece that cannot be cut has `longest` bytes.
   bool next(TextBlock& block);
   // Bytes of the files that were read so far.
   std::uint64_t consumed() const;
@@ -58,14 +44,16 @@ class BlockReader {
   void fill();
   // The length of a block, or 0 when more text is needed to find one. Sets whether a document goes on behind it.
   std::size_t find_cut(bool& continues) const;
+  [[noreturn]] void refuse_long_piece() const;
   void take(std::size_t size, bool continues, TextBlock& block);
 
   std::vector<std::string> files_;
   DocumentRule rule_;
   TextCuts cuts_;
   std::size_t block_bytes_, wanted_;
+  std::uint64_t longest_;
   std::size_t next_file_ = 0;
-  std::unique_ptr<TextFile> file_;
+  std::unique_ptr<UnpackedFile> file_;
   bool jsonl_ = false, at_end_ = false;
   std::uint64_t line_ = 1, finished_bytes_ = 0;
   std::string buffer_;

@@ -17,8 +17,9 @@ constexpr std::size_t kSegmentBytes = 1024, kMostSegmentBytes = 4096;
 // Where the first segment of a text ends: before a newline, past a kilobyte.
 std::size_t segment_size(std::string_view text, TextCuts cuts) {
   if (cuts == TextCuts::kAtDocuments || text.size() <= kSegmentBytes) return text.size();
-  const std::size_t newline = std::min(text.find('\n', kSegmentBytes), text.size());
-  return cuts == TextCuts::kAnywhere ? std::min(newline, kMostSegmentBytes) : newline;
+  // No further than it matters: else a line of megabytes would be looked through again for each of its segments.
+  if (cuts == TextCuts::kAnywhere) text = text.substr(0, kMostSegmentBytes);
+  return std::min(text.find('\n', kSegmentBytes), text.size());
 }
 
 class BlockTokens {

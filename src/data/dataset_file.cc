@@ -13,16 +13,18 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "data/mapped_file.h"
+#include "base/json_text.h"
+#include "base/regular_file.h"
 
 namespace cosformer::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "arrays are mapped as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "arrays are read as they lie in the file");
 
 constexpr std::array<char, 8> kMagic = {'C', 'O', 'S', 'F', 'D', 'A', 'T', 'A'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 64;
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 constexpr std::size_t kChecksummedHeaderBytes = 52;
 
 struct Header {
@@ -63,8 +65,13 @@ std::string description_of(const DatasetInfo& info) {
 
 DatasetInfo parse_description(const std::string& path, std::string_view text) {
   DatasetInfo info;
+  nlohmann::json json;
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    json = parse_json(text, path);
+  } catch (const UserError&) {
+    refuse(path, "its description is not the expected JSON object");
+  }
+  try {
     info.name = json.at("name").get<std::string>();
     const int content = json.at("content").get<int>();
     if (content != 1 && content != 2) refuse(path, "its content is of the unknown kind " + std::to_string(content));
@@ -80,6 +87,10 @@ DatasetInfo parse_description(const std::string& path, std::string_view text) {
   } catch (const nlohmann::json::exception&) {
     refuse(path, "its description is not the expected JSON object");
   }
+  for (const std::int64_t count : {info.vocabulary, info.width, info.height, info.max_length}) {
+    if (count < 0 || count > kMostCounted)
+      refuse(path, "its description has the impossible number " + std::to_string(count));
+  }
   return info;
 }
 
@@ -94,13 +105,13 @@ struct Layout {
         file_size(elements + header.elements * size_of(static_cast<ElementType>(header.element_type))) {}
 };
 
-Header checked_header(const std::string& path, std::span<const std::byte> bytes) {
-  if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
-    refuse(path, "it does not begin with the header of one");
-  }
+// All but the body's checksum: what it announces is looked at before there is memory for it.
+Header checked_header(const RegularFile& file) {
+  const std::string& path = file.path();
   Header header{};
-  std::memcpy(&header, bytes.data(), kHeaderBytes);
-  if (checksum(0, bytes.data(), kChecksummedHeaderBytes) != header.header_checksum || header.zero != 0) {
+  if (file.size() >= kHeaderBytes) file.read(0, &header, kHeaderBytes);
+  if (header.magic != kMagic) refuse(path, "it does not begin with the header of one");
+  if (checksum(0, &header, kChecksummedHeaderBytes) != header.header_checksum || header.zero != 0) {
     refuse(path, "its header is damaged");
   }
   if (header.version != kVersion) {
@@ -108,16 +119,13 @@ Header checked_header(const std::string& path, std::span<const std::byte> bytes)
            "it has version " + std::to_string(header.version) + " of the format; expected " + std::to_string(kVersion));
   }
   // Nothing in a file can be counted higher than its bytes, which also keeps the sums of Layout from overflowing.
-  const std::uint64_t most = bytes.size();
+  const std::uint64_t most = file.size();
   if (header.element_type < 1 || header.element_type > 4 || header.description_bytes > most || header.examples > most ||
       header.sequences > most || header.elements > most) {
     refuse(path, "its header contradicts the size of the file");
   }
-  if (const std::uint64_t expected = Layout(header).file_size; expected != bytes.size()) {
-    refuse(path, "it has " + std::to_string(bytes.size()) + " bytes; expected " + std::to_string(expected));
-  }
-  if (checksum(0, bytes.data() + kHeaderBytes, bytes.size() - kHeaderBytes) != header.body_checksum) {
-    refuse(path, "its content is damaged (the checksum differs)");
+  if (const std::uint64_t expected = Layout(header).file_size; expected != file.size()) {
+    refuse(path, "it has " + std::to_string(file.size()) + " bytes; expected " + std::to_string(expected));
   }
   return header;
 }
@@ -206,9 +214,16 @@ void write_dataset(const std::string& path, const ArrayDataset& dataset) {
 }
 
 std::shared_ptr<const ArrayDataset> open_dataset(const std::string& path) {
-  auto file = std::make_shared<MappedFile>(path);
-  const std::span<const std::byte> bytes = file->bytes();
-  const Header header = checked_header(path, bytes);
+  // Read, not mapped: a mapped file that somebody cuts short would end the process where it is looked at.
+  const RegularFile file(path, "a data set");
+  const Header header = checked_header(file);
+  // Of 8-byte numbers, so that the arrays in it are aligned.
+  auto content = std::make_shared<std::vector<std::uint64_t>>(static_cast<std::size_t>((file.size() + 7) / 8));
+  file.read(0, content->data(), static_cast<std::size_t>(file.size()));
+  const std::span bytes = std::as_bytes(std::span(*content)).first(static_cast<std::size_t>(file.size()));
+  if (checksum(0, bytes.data() + kHeaderBytes, bytes.size() - kHeaderBytes) != header.body_checksum) {
+    refuse(path, "its content is damaged (the checksum differs)");
+  }
   const Layout layout(header);
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + kHeaderBytes;
   DatasetInfo info = parse_description(path, {text, static_cast<std::size_t>(header.description_bytes)});
@@ -221,7 +236,7 @@ std::shared_ptr<const ArrayDataset> open_dataset(const std::string& path) {
                  static_cast<std::size_t>(header.sequences)};
   arrays.elements = bytes.data() + layout.elements;
   check_content(path, header, info, arrays);
-  return std::make_shared<ArrayDataset>(std::move(info), arrays, std::move(file));
+  return std::make_shared<ArrayDataset>(std::move(info), arrays, std::move(content));
 }
 
 }  // namespace cosformer::data

@@ -1,5 +1,5 @@
-// A data set as one file: written once, memory-mapped afterwards, so that opening is quick, memory is shared between
-// processes and only what is read is loaded.
+// A data set as one file: written once, read whole afterwards. It is not mapped: cut short by somebody
+// else, a mapped file would end the process where it is looked at.
 //
 // All numbers little-endian; every part begins at a multiple of 8 bytes, with zero bytes in between:
 //     offset  0    8 bytes  "COSFDATA"
@@ -30,8 +30,8 @@ namespace cosformer::data {
 // the system fails.
 void write_dataset(const std::string& path, const ArrayDataset& dataset);
 
-// Reads the whole file once to check it, then keeps it mapped. Throws UserError when the file is missing or not an
-// intact data set. The file must not be changed in place while it is open; replacing it is harmless.
+// Throws UserError when the file is missing or not an intact data set, Failure when the system fails. What becomes of
+// the file afterwards does not matter.
 std::shared_ptr<const ArrayDataset> open_dataset(const std::string& path);
 
 }  // namespace cosformer::data

@@ -1,26 +1,16 @@
 #include "data/file_content.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <zlib.h>
-
 #include "base/error.h"
-#include "base/file_descriptor.h"
+#include "data/unpacked_file.h"
 
 namespace cosformer::data {
 namespace {
 
-constexpr std::size_t kLeastBlock = std::size_t{1} << 12, kGreatestBlock = std::size_t{1} << 18;
-
-struct GzipCloser {
-  void operator()(gzFile file) const { ::gzclose_r(file); }
-};
+constexpr std::size_t kBlock = std::size_t{1} << 18;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -67,45 +57,19 @@ std::vector<std::string> sorted_names(const std::string& folder, std::string_vie
 
 }  // namespace
 
-FileDescriptor open_for_reading(const std::string& path, int flags) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
-  if (!file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) {
-      throw UserError("cannot read '" + path + "': there is no such file; check the path");
-    }
-    if (errno == EACCES) throw UserError("cannot read '" + path + "': permission denied; make the file readable");
-    throw file_failure("open", path, errno);
-  }
-  return file;
-}
-
 std::string read_content(const std::string& path) {
-  const FileDescriptor file = open_for_reading(path);
-  struct stat status {};
-  if (::fstat(file.number(), &status) != 0) throw file_failure("examine", path, errno);
-  if (S_ISDIR(status.st_mode)) throw UserError("cannot read '" + path + "': it is a folder; give the path of a file");
-
-  const std::unique_ptr<gzFile_s, GzipCloser> stream(::gzdopen(::dup(file.number()), "rb"));
-  if (!stream) throw file_failure("open", path, errno != 0 ? errno : ENOMEM);
-  // Folders of texts or images have tens of thousands of small files, for which large buffers would cost the most.
-  const bool size_known = S_ISREG(status.st_mode);
-  const std::size_t expected = size_known ? static_cast<std::size_t>(status.st_size) + 1 : kGreatestBlock;
-  const std::size_t block = std::clamp(expected, kLeastBlock, kGreatestBlock);
-  ::gzbuffer(stream.get(), static_cast<unsigned>(block));
+  UnpackedFile file(path);
   std::string content;
-  if (size_known) content.reserve(expected + block);
-  for (;;) {
+  // Room for all of a file that is not packed, and for one byte more, by which the end is found.
+  content.reserve(static_cast<std::size_t>(file.size()) + kBlock);
+  for (std::size_t block = std::min<std::size_t>(kBlock, static_cast<std::size_t>(file.size()) + 1);;) {
+    if (file.size() == 0) block = kBlock;
     const std::size_t filled = content.size();
     content.resize(filled + block);
-    const int got = ::gzread(stream.get(), content.data() + filled, static_cast<unsigned>(block));
-    content.resize(filled + static_cast<std::size_t>(std::max(got, 0)));
-    int code = Z_OK;
-    ::gzerror(stream.get(), &code);
-    if (code == Z_ERRNO) throw file_failure("read", path, errno);
-    if (got < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
-      throw UserError("cannot read '" + path + "': its gzip data is damaged or cut short; download it again");
-    }
-    if (got == 0) return content;
+    const std::size_t got = file.read(content.data() + filled, block);
+    content.resize(filled + got);
+    if (got < block) return content;
+    block = kBlock;
   }
 }
 

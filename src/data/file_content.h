@@ -1,20 +1,14 @@
-// Whole files in memory, gzip or not, from files and pipes alike: what every reader of rows begins with.
+// Whole files in memory, gzip or not: what every reader of rows begins with. And what is in a folder.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/file_descriptor.h"
-
 namespace cosformer::data {
 
-// Opened for reading, with further flags of open(2). Throws UserError when the path is missing or unreadable; Failure
-// when the system fails.
-FileDescriptor open_for_reading(const std::string& path, int flags = 0);
-
-// The content, unpacked when it is gzip. Throws UserError when the path is missing, a folder, unreadable or damaged
-// gzip; Failure when the system fails.
+// The content, unpacked when it is gzip; of regular files and of pipes that the program was given open. Throws as
+// UnpackedFile (unpacked_file.h) does.
 std::string read_content(const std::string& path);
 
 bool is_file(const std::string& path);

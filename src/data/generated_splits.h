@@ -1,4 +1,4 @@
-// Training, validation and test parts of a generated task, kept as three files in a folder: generated once, mapped
+// Training, validation and test parts of a generated task, kept as three files in a folder: generated once, read
 // afterwards.
 #pragma once
 

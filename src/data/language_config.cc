@@ -12,6 +12,9 @@ void add_settings(Settings& s, LanguageDataConfig& c) {
   s.add("data.documents", c.documents, "lm, mlm: where a document of a text file ends; stream: nowhere",
         {"files", "blank_lines", "lines", "stream"});
   s.add("data.text_field", c.text_field, "lm, mlm: the key of the text in JSONL rows");
+  s.add("data.max_line_megabytes", c.max_line_megabytes,
+        "lm, mlm: the longest line, JSONL row or document that is tokenised as one; a longer one is an error", 1,
+        1 << 20);
   s.add("data.window", c.window,
         "lm, mlm: tokens of a training example; data.max_length is how far the model can look back, 0: as far", 1,
         std::int64_t{1} << 30);

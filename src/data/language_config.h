@@ -14,6 +14,7 @@ struct LanguageDataConfig {
   std::int64_t tokenizer_vocabulary = 0;  // of a learned one; 0: all words, 8,000 pieces
   std::string documents = "files";        // where a document of a text file ends: files, blank_lines, lines, stream
   std::string text_field = "text";        // of JSONL rows
+  std::int64_t max_line_megabytes = 64;   // of a line or row, which is tokenised as one
   std::int64_t window = 1024;             // tokens of a training example
   bool documents_apart = false;           // tokens do not see other documents
   bool carry = false;                     // lm: windows go on with the state that the windows before left

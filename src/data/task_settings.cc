@@ -5,6 +5,12 @@
 #include "data/task_parts.h"
 
 namespace cosformer::data {
+namespace {
+
+// Far beyond what the tasks are: a slip of the finger is an error, not a night's work.
+constexpr std::int64_t kMostGenerated = 100'000'000, kLongestGenerated = 10'000'000;
+
+}  // namespace
 
 const std::vector<TaskKind>& task_kinds() {
   static const std::vector<TaskKind> kinds = {
@@ -191,7 +197,8 @@ void add_settings(Settings& settings, DataConfig& config) {
                "retrieval: the published pairs, or passages of one or two articles as a stand-in",
                {"aan", "same_article"});
   settings.add("data.passage_least", config.passage_least,
-               "same_article: bytes of the shortest passage; 0: a quarter of data.max_length");
+               "same_article: bytes of the shortest passage; 0: a quarter of data.max_length", 0,
+               std::int64_t{1} << 30);
   settings.add("data.image_size", config.image_size, "pathfinder: pixels a side; 32, 64, 128 (Path-X) or 256", 1, 1024);
   settings.add("data.shrink", config.shrink,
                "images: the mean of so many by so many pixels becomes one pixel, so that sequences are shorter; 1: as "
@@ -199,12 +206,15 @@ void add_settings(Settings& settings, DataConfig& config) {
                1, 1024);
   settings.add("data.generate_seed", config.generate_seed,
                "listops, pathfinder, same_article: which examples are made");
-  settings.add("data.generate_train", config.generate_train, "how many for training; 0: as published");
-  settings.add("data.generate_valid", config.generate_valid, "how many for validation; 0: as published");
-  settings.add("data.generate_test", config.generate_test, "how many for the test; 0: as published");
+  settings.add("data.generate_train", config.generate_train, "how many for training; 0: as published", 0,
+               kMostGenerated);
+  settings.add("data.generate_valid", config.generate_valid, "how many for validation; 0: as published", 0,
+               kMostGenerated);
+  settings.add("data.generate_test", config.generate_test, "how many for the test; 0: as published", 0, kMostGenerated);
   settings.add("data.generate_longer_than", config.generate_longer_than,
-               "listops: expressions have more symbols than this; 0: as published");
-  settings.add("data.generate_shorter_than", config.generate_shorter_than, "and fewer than this; 0: as published");
+               "listops: expressions have more symbols than this; 0: as published", 0, kLongestGenerated);
+  settings.add("data.generate_shorter_than", config.generate_shorter_than, "and fewer than this; 0: as published", 0,
+               kLongestGenerated);
   settings.add("data.train_limit", config.train_limit, "use so many training examples, drawn by split_seed; 0: all");
   settings.add("data.valid_limit", config.valid_limit, "the same of the validation part");
   settings.add("data.test_limit", config.test_limit, "the same of the test part");

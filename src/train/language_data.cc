@@ -28,6 +28,7 @@ data::CorpusOptions corpus_options(const RunConfig& config, const TextProgress& 
   options.test = one_or_none(config.data.test_path);
   options.documents = data::document_rule(config.text.documents);
   options.text_field = config.text.text_field;
+  options.longest_line = static_cast<std::uint64_t>(config.text.max_line_megabytes) << 20;
   options.rows.skip_bad_rows = config.data.skip_bad_rows;
   options.valid_fraction = config.data.valid_fraction;
   options.test_fraction = config.data.test_fraction;

@@ -1,4 +1,4 @@
-// Data sets written to files and mapped back, and files that must be refused.
+// Data sets written to files and read back, and files that must be refused.
 #include "data/dataset_file.h"
 
 #include <cstring>
@@ -146,7 +146,7 @@ TEST_F(DatasetFileDamage, ReasonsAreNamed) {
   EXPECT_PRED_FORMAT2(IsSubstring, "not the expected JSON", refusal(resealed(bytes)));
   EXPECT_PRED_FORMAT2(IsSubstring, "no such file",
                       message_of<UserError>([&] { open_dataset(directory_.file("absent")); }));
-  EXPECT_PRED_FORMAT2(IsSubstring, "not a regular file",
+  EXPECT_PRED_FORMAT2(IsSubstring, "it is a directory",
                       message_of<UserError>([&] { open_dataset(directory_.path()); }));
 }
 
