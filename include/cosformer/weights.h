@@ -9,7 +9,8 @@
 
 namespace cosformer {
 
-// Writes aside and renames: a file at `path` is whole, or as it was before.
+// Writes aside and renames: a file at `path` is whole, or as it was before. The metadata get a checksum of the numbers,
+// "cosformer.crc32", which load_weights compares where a file has it.
 void save_weights(const std::string& path, const torch::nn::Module& module,
                   const std::map<std::string, std::string>& metadata = {});
 

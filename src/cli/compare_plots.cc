@@ -4,13 +4,15 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "cli/gnuplot.h"
+#include "train/metrics_log.h"
 
 namespace cosformer::cli {
 namespace {
@@ -275,15 +277,12 @@ class Drawing {
   }
 
   static void add_curve(const std::string& run, const std::string& quantity, double factor, Curve& curve) {
-    std::ifstream file(fs::path(run) / "metrics.jsonl");
-    for (std::string line; std::getline(file, line);) {
-      const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-      if (!entry.is_object() || !entry.contains("step") || !entry.contains(quantity)) continue;
-      if (!entry[quantity].is_number()) continue;
-      Mean& mean = curve[entry["step"].get<long long>()];
+    train::for_each_metrics(run, [&](std::int64_t step, const nlohmann::json& entry, std::string_view) {
+      if (!entry.contains(quantity) || !entry[quantity].is_number()) return;
+      Mean& mean = curve[step];
       mean.sum += factor * entry[quantity].get<double>();
       ++mean.count;
-    }
+    });
   }
 
   static std::string lines_of(const Curve& curve) {

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/table.h"
 
 namespace cosformer::cli {
 namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -38,14 +38,6 @@ std::string base64(const std::string& bytes) {
     for (std::size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[word >> (18 - 6 * i) & 63U] : '=';
   }
   return text;
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) throw file_failure("read", path, errno);
-  return text.str();
 }
 
 using Grid = std::vector<std::vector<std::string>>;
@@ -122,7 +114,7 @@ std::string plots_html(const CompareReport& report) {
     // As an image of its own: names inside one drawing do not meet those of another.
     html += "<figure><figcaption><b>" + escaped(plot.title) + "</b><br>" + escaped(plot.caption) +
             "</figcaption><img alt=\"" + escaped(plot.title) + "\" src=\"data:image/svg+xml;base64," +
-            base64(content_of(plot.path + ".svg")) + "\"></figure>\n";
+            base64(read_regular_file(plot.path + ".svg", kMostBytes, "a picture")) + "\"></figure>\n";
   }
   return html;
 }

@@ -3,18 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/progress.h"
+#include "base/regular_file.h"
 #include "base/table.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/compare_progress.h"
 #include "train/interrupt.h"
+#include "train/result_file.h"
 
 namespace cosformer::cli {
 namespace {
@@ -30,16 +33,15 @@ std::string file_in(const CellResult& cell, const char* name) {
 
 // Takes over what a finished training wrote; whether it has finished.
 bool take_result(CellResult& cell) {
-  std::ifstream file(file_in(cell, "result.json"));
-  const nlohmann::json result = nlohmann::json::parse(file, nullptr, false);
-  if (!result.is_object()) return false;
-  cell.accuracy = result.value("test_accuracy", 0.0);
-  cell.loss = result.value("test_loss", 0.0);
-  cell.train_steps_per_s = result.value("steps_per_second", 0.0);
-  cell.inference_steps_per_s = result.value("test_batches_per_second", 0.0);
-  cell.peak_bytes = result.value("peak_memory", 0.0);
-  cell.parameters = result.value("parameters", 0LL);
-  cell.seconds = result.value("seconds", 0.0);
+  const auto result = train::read_result_summary(cell.folder);
+  if (!result) return false;
+  cell.accuracy = result->test_accuracy;
+  cell.loss = result->test_loss;
+  cell.train_steps_per_s = result->steps_per_second;
+  cell.inference_steps_per_s = result->test_batches_per_second;
+  cell.peak_bytes = result->peak_memory;
+  cell.parameters = result->parameters;
+  cell.seconds = result->seconds;
   cell.state = CellState::kFinished;
   return true;
 }
@@ -51,16 +53,21 @@ struct Metrics {
 
 // The last line of metrics.jsonl that is whole and tells a loss.
 Metrics last_metrics(const CellResult& cell) {
-  std::ifstream file(file_in(cell, "metrics.jsonl"), std::ios::ate | std::ios::binary);
   Metrics last;
-  if (!file) return last;
-  constexpr std::streamoff kTail = 4096;
-  file.seekg(std::max<std::streamoff>(0, file.tellg() - kTail));
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-    if (entry.is_object() && entry.contains("loss")) {
-      last = {entry.value("step", last.step), entry["loss"].is_number() ? entry["loss"].get<double>() : last.loss};
+  try {
+    const RegularFile file(file_in(cell, "metrics.jsonl"));
+    constexpr std::uint64_t kTail = 4096;
+    const std::uint64_t begin = file.size() > kTail ? file.size() - kTail : 0;
+    std::string tail(static_cast<std::size_t>(file.size() - begin), '\0');
+    file.read(begin, tail.data(), tail.size());
+    std::istringstream lines(tail);
+    for (std::string line; std::getline(lines, line);) {
+      const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
+      if (!entry.is_object() || !entry.contains("loss") || !entry["loss"].is_number()) continue;
+      last = {json_whole(entry, "step", last.step, "metrics.jsonl"), entry["loss"].get<double>()};
     }
+  } catch (const std::runtime_error&) {
+    // It is only shown while the run goes on, which says itself what is wrong.
   }
   return last;
 }

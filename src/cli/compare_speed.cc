@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 
@@ -12,7 +11,9 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/progress.h"
+#include "base/regular_file.h"
 #include "base/table.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 
 // Of what the system could still give: the rest is for everybody else.
 constexpr double kMemoryShare = 0.9;
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 
 std::string number_text(double value) {
   std::ostringstream text;
@@ -75,10 +77,8 @@ void require_same_settings(const fs::path& folder, const std::vector<std::string
   std::string text;
   for (const std::string& argument : arguments) text += argument + (argument.rfind("--", 0) == 0 ? " " : "\n");
   const std::string path = (folder / "settings.txt").string();
-  if (std::ifstream file(path); file) {
-    std::ostringstream before;
-    before << file.rdbuf();
-    if (before.str() == text) return;
+  if (fs::exists(path)) {
+    if (read_regular_file(path, kMostBytes) == text) return;
     throw UserError("'" + folder.string() +
                     "' has speeds that were measured with other settings (settings.txt tells them); give those of "
                     "before, or another folder with --out");
@@ -92,15 +92,21 @@ void require_same_settings(const fs::path& folder, const std::vector<std::string
 }
 
 bool take_measurement(const std::string& path, SpeedPoint& point) {
-  std::ifstream file(path);
-  const nlohmann::json line = nlohmann::json::parse(file, nullptr, false);
+  if (!fs::exists(path)) return false;
+  const std::string text = read_regular_file(path, kMostBytes, "a measurement");
+  nlohmann::json line;
+  try {
+    line = parse_json(text, path);
+  } catch (const UserError&) {
+    return false;  // of a process that was killed: it is measured again
+  }
   if (!line.is_object()) return false;
-  point.skipped = line.value("skipped", "");
+  point.skipped = json_string(line, "skipped", "", path);
   if (!point.skipped.empty()) return true;
-  point.train_steps_per_s = line.value("steps_per_s", 0.0);
-  point.inference_steps_per_s = line.value("inference_steps_per_s", 0.0);
-  point.peak_bytes = line.value("peak_bytes", 0.0);
-  point.parameters = line.value("parameters", 0LL);
+  point.train_steps_per_s = json_number(line, "steps_per_s", 0, path);
+  point.inference_steps_per_s = json_number(line, "inference_steps_per_s", 0, path);
+  point.peak_bytes = json_number(line, "peak_bytes", 0, path);
+  point.parameters = json_whole(line, "parameters", 0, path);
   return true;
 }
 

@@ -1,13 +1,13 @@
 #include "cli/curves.h"
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/gnuplot.h"
+#include "train/metrics_log.h"
 
 namespace cosformer::cli {
 namespace {
@@ -30,16 +30,13 @@ constexpr Judged kJudged[] = {{"valid_accuracy", "accuracy, %", 100},
                               {"valid_masked_accuracy", "masked tokens found, %", 100},
                               {"valid_token_accuracy", "tokens found, %", 100}};
 
-Curves read_curves(const std::string& path) {
+Curves read_curves(const std::string& run) {
   Curves curves;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step")) continue;
+  train::for_each_metrics(run, [&](std::int64_t step, const nlohmann::json& entry, std::string_view) {
     const auto add = [&](std::string& text, const char* name, double factor) {
       if (!entry.contains(name) || !entry[name].is_number()) return;
       std::ostringstream point;
-      point << entry["step"].get<long long>() << ' ' << factor * entry[name].get<double>() << '\n';
+      point << step << ' ' << factor * entry[name].get<double>() << '\n';
       text += point.str();
     };
     add(curves.loss, "loss", 1);
@@ -48,7 +45,7 @@ Curves read_curves(const std::string& path) {
       if (entry.contains(judged.name)) curves.metric = judged.title;
       add(curves.valid_metric, judged.name, judged.factor);
     }
-  }
+  });
   return curves;
 }
 
@@ -72,7 +69,7 @@ std::string script(const Curves& curves, const std::string& name, const std::str
 }  // namespace
 
 std::string draw_curves(const std::string& run) {
-  const Curves curves = read_curves((fs::path(run) / "metrics.jsonl").string());
+  const Curves curves = read_curves(run);
   if (curves.empty()) return "no curves drawn: metrics.jsonl has too few lines yet";
   const std::string name = fs::path(run).lexically_normal().filename().string();
   const std::string svg = (fs::path(run) / "curves.svg").string(), png = (fs::path(run) / "curves.png").string();

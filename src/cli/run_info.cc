@@ -2,12 +2,13 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
 #include "train/checkpoint.h"
+#include "train/result_file.h"
 #include "train/run_folder.h"
 
 namespace cosformer::cli {
@@ -41,8 +42,7 @@ ordered_json gather(const std::string& folder) {
     info["parameters"] = parameters;
     for (const auto& item : model->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
   }
-  std::ifstream file(std::filesystem::path(folder) / "result.json");
-  if (file) info["result"] = ordered_json::parse(file, nullptr, false);
+  if (std::optional<ordered_json> result = train::read_result(folder)) info["result"] = std::move(*result);
   return info;
 }
 

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-
-#include <nlohmann/json.hpp>
 
 #include "base/progress.h"
 #include "base/table.h"
 #include "data/floor.h"
+#include "train/result_file.h"
 
 namespace cosformer::cli {
 namespace {
@@ -37,13 +34,11 @@ std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::Ta
   for (const EvaluatedRun& run : runs) {
     std::vector<std::string> row{
         name_of(run, runs), percent(run.evaluation.accuracy), significant(run.evaluation.loss, 4), "", "", "", ""};
-    std::ifstream file(std::filesystem::path(run.folder) / "result.json");
-    const nlohmann::json result = nlohmann::json::parse(file, nullptr, false);
-    if (result.is_object()) {
-      row[3] = with_commas(result.value("parameters", 0LL));
-      row[4] = human_seconds(result.value("seconds", 0.0));
-      row[5] = with_commas(std::llround(result.value("tokens_per_second", 0.0)));
-      row[6] = human_bytes(result.value("peak_memory", 0.0));
+    if (const auto result = train::read_result_summary(run.folder)) {
+      row[3] = with_commas(result->parameters);
+      row[4] = human_seconds(result->seconds);
+      row[5] = with_commas(std::llround(result->tokens_per_second));
+      row[6] = human_bytes(result->peak_memory);
     }
     table.add(row);
   }

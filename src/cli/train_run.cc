@@ -19,7 +19,7 @@
 
 namespace cosformer::cli {
 
-RunLog::RunLog(const std::string& run) : file_(std::filesystem::path(run) / "log.txt", std::ios::app) {}
+RunLog::RunLog(const std::string& run) : file_((std::filesystem::path(run) / "log.txt").string()) {}
 
 void RunLog::write(const std::string& line) {
   const std::time_t now = std::time(nullptr);
@@ -27,7 +27,7 @@ void RunLog::write(const std::string& line) {
   gmtime_r(&now, &parts);
   std::array<char, 32> stamp{};
   std::strftime(stamp.data(), stamp.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
-  file_ << stamp.data() << line << std::endl;
+  file_.append(stamp.data() + line + "\n");
   std::printf("%s\n", line.c_str());
 }
 

@@ -1,21 +1,21 @@
 // A training with what people see of it: the log, the progress line, the end.
 #pragma once
 
-#include <fstream>
 #include <string>
 
+#include "base/appended_file.h"
 #include "train/trainer.h"
 
 namespace cosformer::cli {
 
-// Lines go to the terminal and, with the time, to RUN/log.txt.
+// Lines go to the terminal and, with the time, to RUN/log.txt. Throws Failure, as on a full disk.
 class RunLog {
  public:
   explicit RunLog(const std::string& run);
   void write(const std::string& line);
 
  private:
-  std::ofstream file_;
+  AppendedFile file_;
 };
 
 // Trains to the end and draws the curves. Throws Interrupted when asked to stop, after saying how to go on.

@@ -1,9 +1,12 @@
 #include "models/config.h"
 
 #include "base/error.h"
+#include "models/model_size.h"
 
 namespace cosformer::models {
 namespace {
+
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 31;
 
 void add_all(Settings& settings, ModelConfig& config) {
   add_settings(settings, config, true);
@@ -69,15 +72,16 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.attention_bias", c.attention_bias, "biases in the attention's projections");
   s.add("model.dropout", c.dropout, "of embeddings and of each part's output", 0, 0.999);
   if (!with_input) return;
-  s.add("input.vocabulary", c.input.vocabulary, "token ids are below it; 0: real values");
-  s.add("input.max_length", c.input.max_length, "tokens", 1);
+  s.add("input.vocabulary", c.input.vocabulary, "token ids are below it; 0: real values", 0, kMostCounted);
+  s.add("input.max_length", c.input.max_length, "tokens", 1, kMostCounted);
   s.add("input.pairs", c.input.pairs, "two documents");
-  s.add("input.image_width", c.input.image_width, "pixels");
-  s.add("input.image_height", c.input.image_height, "pixels");
+  s.add("input.image_width", c.input.image_width, "pixels", 0, kMostCounted);
+  s.add("input.image_height", c.input.image_height, "pixels", 0, kMostCounted);
   s.add("input.value_scale", c.input.value_scale, "what stored values are multiplied with");
   s.add("input.classes", c.input.classes, "names");
-  s.add("input.blank", c.input.blank, "what a pixel of value 0 is read as");
-  s.add("input.most_drawn", c.input.most_drawn, "pixels above 0 of the fullest training image; 0: not counted", 0);
+  s.add("input.blank", c.input.blank, "what a pixel of value 0 is read as", 0, kMostCounted);
+  s.add("input.most_drawn", c.input.most_drawn, "pixels above 0 of the fullest training image; 0: not counted", 0,
+        kMostCounted);
 }
 
 void apply_preset(ModelConfig& config, const Settings& settings) {
@@ -114,6 +118,7 @@ void require_possible(const ModelConfig& c) {
   require_blanks_can_be_skipped(c);
   nn::require_possible(c.attention, c.causal);
   nn::require_positions_possible(c.attention, c.positions);
+  require_memory(c, size_of(c, c.layers));
 }
 
 std::string to_toml(const ModelConfig& config) {

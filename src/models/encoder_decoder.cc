@@ -6,9 +6,10 @@
 
 #include "base/error.h"
 #include "base/safetensors.h"
-#include "cosformer/weights.h"
 #include "models/block_config.h"
 #include "models/lm_losses.h"
+#include "models/model_size.h"
+#include "models/trained_weights.h"
 #include "nn/embedding.h"
 #include "nn/full_precision.h"
 
@@ -112,9 +113,10 @@ bool is_encoder_decoder(const std::string& path) {
 
 std::shared_ptr<EncoderDecoder> load_encoder_decoder(const std::string& path) {
   const safetensors::Reader file(path);
-  auto model = std::make_shared<EncoderDecoder>(encoder_decoder_config_from(file.metadata(), path));
-  load_weights(path, *model);
-  model->eval();
+  const EncoderDecoderConfig config = encoder_decoder_config_from(file.metadata(), path);
+  require_numbers(file, size_of(config));
+  auto model = std::make_shared<EncoderDecoder>(config);
+  load_trained_weights(path, *model);
   return model;
 }
 

@@ -1,6 +1,7 @@
 #include "models/encoder_decoder_config.h"
 
 #include "base/error.h"
+#include "models/model_size.h"
 #include "nn/attention_options.h"
 #include "nn/attention_traits.h"
 #include "nn/cross_attention.h"
@@ -107,6 +108,12 @@ void require_possible(const EncoderDecoderConfig& c) {
   });
   checked("the cross-attention (seq2seq.cross_attention chooses another one)",
           [&] { nn::require_possible(c.cross, false); });
+  require_memory(m, size_of(c));
+}
+
+// The decoder's blocks are the larger ones.
+ModelSize size_of(const EncoderDecoderConfig& c) {
+  return size_of(c.model, c.model.layers + c.decoder_layers);
 }
 
 std::map<std::string, std::string> to_metadata(const EncoderDecoderConfig& config) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/config.h"
+#include "models/model_size.h"
 
 namespace cosformer::models {
 
@@ -42,6 +43,7 @@ std::string label_of(const EncoderDecoderConfig& config);
 
 // Throws UserError for what cannot be built.
 void require_possible(const EncoderDecoderConfig& config);
+ModelSize size_of(const EncoderDecoderConfig& config);
 
 // The config as the metadata of a file, and back. The first key tells that a file holds such a model.
 inline constexpr const char* kEncoderDecoderKey = "cosformer.encoder_decoder";

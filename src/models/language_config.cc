@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "models/model_size.h"
 
 namespace cosformer::models {
 namespace {
@@ -61,6 +62,11 @@ void require_possible(const LanguageModelConfig& c) {
   }
   nn::require_possible(m.attention, m.causal);
   nn::require_positions_possible(m.attention, m.positions);
+  require_memory(m, size_of(c));
+}
+
+ModelSize size_of(const LanguageModelConfig& c) {
+  return size_of(c.model, c.model.layers, c.language.cutoffs.empty());
 }
 
 std::string to_toml(const LanguageModelConfig& config) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/config.h"
+#include "models/model_size.h"
 
 namespace cosformer::models {
 
@@ -34,6 +35,7 @@ std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_
 
 // Throws UserError for what cannot be built.
 void require_possible(const LanguageModelConfig& config);
+ModelSize size_of(const LanguageModelConfig& config);
 
 std::string to_toml(const LanguageModelConfig& config);
 LanguageModelConfig language_model_config_from_toml(const std::string& text, const std::string& name);

@@ -8,6 +8,8 @@
 #include "base/safetensors.h"
 #include "base/sha256.h"
 #include "cosformer/weights.h"
+#include "models/model_size.h"
+#include "models/trained_weights.h"
 
 namespace cosformer::models {
 
@@ -30,9 +32,10 @@ std::shared_ptr<LanguageModel> load_language_model(const std::string& path) {
     throw UserError("'" + path + "' holds no language model ('" + kLanguageModelKey +
                     "' is missing from its metadata)");
   }
-  auto model = std::make_shared<LanguageModel>(language_model_config_from_toml(found->second, path));
-  load_weights(path, *model);
-  model->eval();
+  const LanguageModelConfig config = language_model_config_from_toml(found->second, path);
+  require_numbers(file, size_of(config));
+  auto model = std::make_shared<LanguageModel>(config);
+  load_trained_weights(path, *model);
   return model;
 }
 

@@ -1,9 +1,12 @@
 #include "nn/tensor_file.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <sstream>
 
 #include <ATen/ATen.h>
+#include <zlib.h>
 
 #include "base/error.h"
 #include "base/safetensors.h"
@@ -76,7 +79,54 @@ std::string misfits(const safetensors::Reader& file, const NamedTensors& tensors
   return text;
 }
 
+class Checksum {
+ public:
+  void add(const void* data, std::size_t size) {
+    if (size > 0) value_ = ::crc32_z(value_, static_cast<const Bytef*>(data), size);
+  }
+  std::string text() const {
+    std::array<char, 16> digits{};
+    std::snprintf(digits.data(), digits.size(), "%08lx", static_cast<unsigned long>(value_));
+    return digits.data();
+  }
+
+ private:
+  uLong value_ = ::crc32_z(0, nullptr, 0);
+};
+
+void require_checksum(const safetensors::Reader& file) {
+  const auto expected = file.metadata().find(kChecksumKey);
+  if (expected == file.metadata().end()) return;
+  std::map<std::string, const safetensors::Entry*> sorted;
+  for (const safetensors::Entry& entry : file.entries()) sorted[entry.name] = &entry;
+  Checksum checksum;
+  std::vector<char> block(std::size_t{1} << 20);
+  for (const auto& [name, entry] : sorted) {
+    checksum.add(name.data(), name.size());
+    for (std::uint64_t at = 0; at < entry->size(); at += block.size()) {
+      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), entry->size() - at));
+      file.read_part(*entry, at, block.data(), size);
+      checksum.add(block.data(), size);
+    }
+  }
+  if (checksum.text() == expected->second) return;
+  throw UserError("'" + file.path() +
+                  "' is damaged: its numbers are not as they were written (the checksum differs); copy it again. If " +
+                  "they were changed on purpose, leave " + kChecksumKey + " out of its metadata");
+}
+
 }  // namespace
+
+std::string checksum_of(const NamedTensors& tensors) {
+  const std::map<std::string, at::Tensor> sorted(tensors.begin(), tensors.end());
+  Checksum checksum;
+  for (const auto& [name, tensor] : sorted) {
+    const at::Tensor bytes = tensor.detach().to(at::kCPU).contiguous();
+    checksum.add(name.data(), name.size());
+    checksum.add(bytes.data_ptr(), static_cast<std::size_t>(bytes.nbytes()));
+  }
+  return checksum.text();
+}
 
 void write_tensors(const std::string& path, const NamedTensors& tensors,
                    const std::map<std::string, std::string>& metadata) {
@@ -113,6 +163,7 @@ void read_tensors(const std::string& path, const NamedTensors& tensors) {
   const safetensors::Reader file(path);
   const std::string complaint = misfits(file, tensors);
   if (!complaint.empty()) throw UserError("'" + path + "' does not fit what is to be loaded:" + complaint);
+  require_checksum(file);
   at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors) {
     const safetensors::Entry& entry = *file.find(name);

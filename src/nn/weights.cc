@@ -16,7 +16,10 @@ nn::NamedTensors tensors_of(const torch::nn::Module& module) {
 
 void save_weights(const std::string& path, const torch::nn::Module& module,
                   const std::map<std::string, std::string>& metadata) {
-  nn::write_tensors(path, tensors_of(module), metadata);
+  const nn::NamedTensors tensors = tensors_of(module);
+  std::map<std::string, std::string> checked = metadata;
+  checked[nn::kChecksumKey] = nn::checksum_of(tensors);
+  nn::write_tensors(path, tensors, checked);
 }
 
 void load_weights(const std::string& path, torch::nn::Module& module) {

@@ -87,7 +87,7 @@ class SessionFile {
   safetensors::Reader file_;
 };
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 62;
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 53;
 
 }  // namespace
 
@@ -150,6 +150,12 @@ Session load_session(const std::string& path, const models::LanguageModel& model
   const Metadata metadata(file.metadata().begin(), file.metadata().end());
   if (file.text(kSumKey) != sum_of(metadata, tensors)) file.refuse("it is damaged (its checksum does not fit)");
   session.recent.assign(recent.data_ptr<std::int32_t>(), recent.data_ptr<std::int32_t>() + recent.numel());
+  // Whoever can change the numbers can change the checksum too: what is used as an index is looked at.
+  for (const std::int32_t token : session.recent) {
+    if (token < 0 || token >= model.config().model.input.vocabulary)
+      file.refuse("it is damaged (the tokens in 'recent')");
+  }
+  if (session.logits.isnan().any().item<bool>()) file.refuse("it is damaged ('logits' are not numbers)");
   return session;
 }
 

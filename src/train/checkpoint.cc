@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,8 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "base/json_text.h"
+#include "base/regular_file.h"
 
 namespace cosformer::train {
 namespace {
@@ -26,19 +27,21 @@ constexpr std::array kTensorFiles{"model.safetensors", "optimizer.safetensors"};
 constexpr const char* kCarriedFile = "carried.safetensors";
 constexpr const char* kDescription = "checkpoint.json";
 constexpr std::size_t kKept = 2;
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
 
 fs::path folder_of(const std::string& run) {
   return fs::path(run) / "checkpoints";
 }
 
 std::uint32_t checksum_of_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError("cannot read '" + path.string() + "': " + system_error_text(errno));
+  const RegularFile file(path.string());
   std::vector<char> block(1 << 20);
   uLong checksum = crc32(0, nullptr, 0);
-  while (file) {
-    file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    checksum = crc32(checksum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(file.gcount()));
+  for (std::uint64_t at = 0; at < file.size(); at += block.size()) {
+    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), file.size() - at));
+    file.read(at, block.data(), size);
+    checksum = crc32(checksum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(size));
   }
   return static_cast<std::uint32_t>(checksum);
 }
@@ -65,26 +68,36 @@ json to_json(const TrainState& s) {
           {"data", s.data_name}};
 }
 
-TrainState state_from(const json& j) {
+// Every number is looked at before work begins: none can be so large that counting on from it overflows.
+TrainState state_from(const json& j, const std::string& name) {
+  const auto whole = [&](const char* key) {
+    if (!j.contains(key)) throw UserError("'" + name + "' is not as it was written: '" + key + "' is missing");
+    return json_whole(j, key, 0, name, 0, kMostCounted);
+  };
+  const auto number = [&](const char* key) {
+    if (!j.contains(key)) throw UserError("'" + name + "' is not as it was written: '" + key + "' is missing");
+    return json_number(j, key, 0, name);
+  };
   TrainState s;
-  j.at("step").get_to(s.step);
-  j.at("total_steps").get_to(s.total_steps);
-  j.at("epoch").get_to(s.position.epoch);
-  j.at("batch").get_to(s.position.batch);
+  s.step = whole("step");
+  s.total_steps = whole("total_steps");
+  if (s.step > s.total_steps) throw UserError("'" + name + "' is not as it was written: it is past its last step");
+  s.position.epoch = static_cast<std::uint64_t>(whole("epoch"));
+  s.position.batch = static_cast<std::uint64_t>(whole("batch"));
   if (j.contains("best_accuracy")) {  // as it was called while accuracy was the only one
-    if (j["best_accuracy"].get<double>() >= 0) s.best = j["best_accuracy"].get<double>();
-  } else if (!j.at("best").is_null()) {
-    s.best = j["best"].get<double>();
+    if (number("best_accuracy") >= 0) s.best = number("best_accuracy");
+  } else if (const double best = number("best"); !std::isnan(best)) {
+    s.best = best;
   }
-  if (j.contains("best_loss") && !j["best_loss"].is_null()) s.best_loss = j["best_loss"].get<double>();
+  if (const double loss = json_number(j, "best_loss", std::nan(""), name); !std::isnan(loss)) s.best_loss = loss;
   s.evaluation_is_due = j.value("evaluation_is_due", false);
-  j.at("best_step").get_to(s.best_step);
-  j.at("evaluations_since_best").get_to(s.evaluations_since_best);
-  j.at("seconds").get_to(s.seconds);
-  j.at("training_seconds").get_to(s.training_seconds);
-  j.at("tokens").get_to(s.tokens);
+  s.best_step = whole("best_step");
+  s.evaluations_since_best = whole("evaluations_since_best");
+  s.seconds = number("seconds");
+  s.training_seconds = number("training_seconds");
+  s.tokens = whole("tokens");
   j.at("pending_losses").get_to(s.pending_losses);
-  s.data_name = j.value("data", "");
+  s.data_name = json_string(j, "data", "", name);
   return s;
 }
 
@@ -96,25 +109,25 @@ void sync_folder(const fs::path& path) {
 // What is wrong with a checkpoint; empty when nothing is. `state` is filled in the latter case.
 std::string damage(const fs::path& path, TrainState& state) {
   try {
-    std::ifstream file(path / kDescription, std::ios::binary);
-    if (!file) return std::string(kDescription) + " cannot be read";
-    std::ostringstream text;
-    text << file.rdbuf();
-    const json description = json::parse(text.str());
+    const std::string name = (path / kDescription).string();
+    const json description = parse_json(read_regular_file(name, kMostBytes, "a checkpoint's description"), name);
     const json& body = description.at("checkpoint");
     if (description.at("crc32").get<std::uint32_t>() != checksum_of_text(body.dump())) {
       return std::string(kDescription) + " is not as it was written (its checksum differs)";
     }
     for (const char* name : kTensorFiles) body.at("files").at(name);
-    for (const auto& [name, checksum] : body["files"].items()) {
-      if (checksum.get<std::uint32_t>() != checksum_of_file(path / name)) {
-        return name + " is not as it was written (its checksum differs)";
+    for (const auto& [file, checksum] : body["files"].items()) {
+      if (std::count(kTensorFiles.begin(), kTensorFiles.end(), file) == 0 && file != kCarriedFile) {
+        return std::string(kDescription) + " names a file that no checkpoint has";
+      }
+      if (checksum.get<std::uint32_t>() != checksum_of_file(path / file)) {
+        return file + " is not as it was written (its checksum differs)";
       }
     }
-    state = state_from(body.at("state"));
+    state = state_from(body.at("state"), name);
   } catch (const json::exception&) {
     return std::string(kDescription) + " is torn or was changed";
-  } catch (const UserError& error) {
+  } catch (const std::runtime_error& error) {  // a UserError or a Failure
     return error.what();
   }
   return "";
@@ -149,7 +162,8 @@ std::vector<std::int64_t> checkpoint_steps(const std::string& run) {
     const std::string name = entry.path().filename().string();
     long long step = 0;
     int used = 0;
-    if (std::sscanf(name.c_str(), "step-%lld%n", &step, &used) == 1 && used == static_cast<int>(name.size())) {
+    if (std::sscanf(name.c_str(), "step-%lld%n", &step, &used) == 1 && used == static_cast<int>(name.size()) &&
+        step >= 0 && fs::path(checkpoint_path(run, step)).filename() == name) {
       steps.push_back(step);
     }
   }

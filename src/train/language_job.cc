@@ -204,9 +204,22 @@ void LanguageJob::restore_carried(const nn::NamedTensors& carried) {
     }
     throw UserError("the checkpoint lacks '" + name + "' of the carried state; were the settings changed?");
   };
-  windows_behind_ = find("windows").item<std::int64_t>();
-  state_.replace([&](const std::string& name, const at::Tensor&) { return find(name).to(device_); });
+  const auto refuse = [](const std::string& name) {
+    return UserError("the carried state of the checkpoint is damaged, or of other settings ('" + name +
+                     "'); go on from an earlier checkpoint with --from");
+  };
+  const at::Tensor& windows = find("windows");
+  if (windows.dim() != 0 || windows.scalar_type() != at::kLong) throw refuse("windows");
+  windows_behind_ = windows.item<std::int64_t>();
+  if (windows_behind_ < 1 || windows_behind_ > windows_of_a_state(config_, *model_)) throw refuse("windows");
   const std::int64_t consumed = windows_behind_ * config_.text.window;
+  state_.replace([&](const std::string& name, const at::Tensor& like) {
+    const at::Tensor& there = find(name);
+    std::vector<std::int64_t> shape = like.sizes().vec();
+    if (models::LmState::is_cache(like)) shape[2] = consumed;
+    if (there.sizes() != at::IntArrayRef(shape) || there.scalar_type() != like.scalar_type()) throw refuse(name);
+    return there.to(device_);
+  });
   state_.clock = nn::StreamClock(rows, device_, consumed);
 }
 

@@ -2,40 +2,60 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <string_view>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/file_descriptor.h"
+#include "base/json_text.h"
+#include "base/regular_file.h"
 
 namespace cosformer::train {
 namespace {
 
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+std::string path_in(const std::string& run) {
+  return (std::filesystem::path(run) / "metrics.jsonl").string();
+}
+
 // The lines that a run at `step` would have written.
-std::string lines_up_to(const std::string& path, std::int64_t step) {
-  std::ifstream file(path, std::ios::binary);
-  std::string kept, line;
-  while (std::getline(file, line)) {
-    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step") || entry["step"].get<std::int64_t>() > step) break;
-    kept += line + '\n';
-  }
+std::string lines_up_to(const std::string& run, std::int64_t last) {
+  std::string kept;
+  bool ended = false;
+  for_each_metrics(run, [&](std::int64_t step, const nlohmann::json&, std::string_view line) {
+    ended = ended || step > last;
+    if (!ended) kept += std::string(line) + '\n';
+  });
   return kept;
 }
 
 }  // namespace
 
+void for_each_metrics(const std::string& run, const UseMetrics& use) {
+  const std::string path = path_in(run);
+  if (!std::filesystem::exists(path)) return;
+  const std::string text = read_regular_file(path, kMostBytes, "a log of metrics");
+  std::int64_t number = 1;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++number) {
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const std::string name = path + ":" + std::to_string(number);
+    const auto entry = parse_json(line, name);
+    if (!entry.is_object() || !entry.contains("step")) {
+      throw UserError("'" + name + "' is not as it was written: a line must be an object with a 'step'");
+    }
+    use(json_whole(entry, "step", 0, name), entry, line);
+  }
+}
+
 MetricsLog::MetricsLog(const std::string& run, std::int64_t step)
-    : path_((std::filesystem::path(run) / "metrics.jsonl").string()),
-      events_((std::filesystem::path(run) / "tensorboard").string(), step) {
-  const std::string kept = lines_up_to(path_, step);
-  AtomicFile file(path_);
+    : events_((std::filesystem::path(run) / "tensorboard").string(), step) {
+  const std::string kept = lines_up_to(run, step);
+  AtomicFile file(path_in(run));
   file.write(kept.data(), kept.size());
   file.commit();
+  file_.emplace(path_in(run));
 }
 
 void MetricsLog::write(std::int64_t step, const Values& values) {
@@ -48,11 +68,7 @@ void MetricsLog::write(std::int64_t step, const Values& values) {
     }
     events_.scalar(step, name, value);
   }
-  const std::string line = entry.dump() + '\n';
-  const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!file.is_open() || ::write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    throw file_failure("write to", path_, errno);
-  }
+  file_->append(entry.dump() + '\n');
   events_.flush();
 }
 

@@ -2,14 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/appended_file.h"
 #include "train/tensorboard.h"
 
 namespace cosformer::train {
+
+// Calls use(step, entry, line) for each line of RUN/metrics.jsonl, from the first to the last; none where there is no
+// such file. A torn last line is left out. Throws UserError when it is not as it was written.
+using UseMetrics = std::function<void(std::int64_t step, const nlohmann::json& entry, std::string_view line)>;
+void for_each_metrics(const std::string& run, const UseMetrics& use);
 
 class MetricsLog {
  public:
@@ -21,7 +31,7 @@ class MetricsLog {
   void write(std::int64_t step, const Values& values);
 
  private:
-  std::string path_;
+  std::optional<AppendedFile> file_;
   EventFile events_;
 };
 

@@ -8,8 +8,9 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/safetensors.h"
-#include "cosformer/weights.h"
 #include "models/language_model_file.h"
+#include "models/model_size.h"
+#include "models/trained_weights.h"
 #include "train/initial_weights.h"
 
 namespace cosformer::train {
@@ -169,9 +170,10 @@ std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
   if (found == file.metadata().end()) {
     throw UserError("'" + path + "' does not tell its model ('cosformer.model' is missing from its metadata)");
   }
-  auto model = std::make_shared<models::Classifier>(models::model_config_from_toml(found->second, path));
-  load_weights(path, *model);
-  model->eval();
+  const models::ModelConfig config = models::model_config_from_toml(found->second, path);
+  models::require_numbers(file, models::size_of(config, config.layers));
+  auto model = std::make_shared<models::Classifier>(config);
+  models::load_trained_weights(path, *model);
   return model;
 }
 

@@ -74,14 +74,14 @@ EventFile::EventFile(const std::string& folder, std::int64_t step) {
   const auto stamp =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
-  path_ = (std::filesystem::path(folder) /
-           ("events.out.tfevents." + std::to_string(stamp / 1000) + "." + std::to_string(stamp % 1000) + ".cosformer"))
-              .string();
-  file_.open(path_, std::ios::binary | std::ios::trunc);
-  if (!file_) throw file_failure("write", path_, errno);
+  const std::string name =
+      "events.out.tfevents." + std::to_string(stamp / 1000) + "." + std::to_string(stamp % 1000) + ".cosformer";
+  if (error) throw file_failure("make the folder", folder, error.value());
+  file_.emplace((std::filesystem::path(folder) / name).string());
   record(double_field(1, now()) + bytes_field(3, "brain.Event:2"));
   constexpr int kStart = 1;
   if (step > 0) record(event(step + 1, bytes_field(7, int_field(1, kStart))));
+  flush();
 }
 
 void EventFile::scalar(std::int64_t step, const std::string& name, double value) {
@@ -91,12 +91,12 @@ void EventFile::scalar(std::int64_t step, const std::string& name, double value)
 
 void EventFile::record(const std::string& content) {
   const std::string length = little_endian<std::uint64_t>(content.size());
-  file_ << length << masked_crc(length) << content << masked_crc(content);
+  pending_ += length + masked_crc(length) + content + masked_crc(content);
 }
 
 void EventFile::flush() {
-  file_.flush();
-  if (!file_) throw file_failure("write to", path_, errno);
+  file_->append(pending_);
+  pending_.clear();
 }
 
 }  // namespace cosformer::train

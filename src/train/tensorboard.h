@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/appended_file.h"
 
 namespace cosformer::train {
 
@@ -16,13 +18,15 @@ class EventFile {
   // A new file in `folder`, which is made if needed. Events after `step` in older files there are void. Throws Failure.
   EventFile(const std::string& folder, std::int64_t step);
 
+  // Kept in memory until flush().
   void scalar(std::int64_t step, const std::string& name, double value);
+  // Throws Failure.
   void flush();
 
  private:
   void record(const std::string& content);
-  std::string path_;
-  std::ofstream file_;
+  std::optional<AppendedFile> file_;
+  std::string pending_;
 };
 
 // The checksum of iSCSI and of these files.

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "train/interrupt.h"
 #include "train/metrics_log.h"
 #include "train/precision.h"
+#include "train/result_file.h"
 #include "train/schedule.h"
 #include "train/training_step.h"
 
@@ -47,7 +47,7 @@ class Training {
       state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), state_.data_name);
       job_.restore_carried(load_carried(run_, state_.step));
       observer_.say("going on from step " + with_commas(state_.step));
-    } else if (std::filesystem::exists(result_path())) {
+    } else if (std::filesystem::exists(result_path(run_))) {
       throw UserError("'" + run_ + "' has ended and its checkpoints are gone, so there is nothing to go on from; " +
                       "begin a new run with another --out");
     } else if (std::filesystem::exists(std::filesystem::path(run_) / "metrics.jsonl")) {
@@ -71,7 +71,6 @@ class Training {
   void count_seconds();
   void log(MetricsLog& metrics);
   bool evaluates_now() const;
-  std::string result_path() const { return (std::filesystem::path(run_) / "result.json").string(); }
   void evaluate_and_keep_best(MetricsLog& metrics);
   void keep_best(const PartResult& valid);
   void checkpoint();
@@ -259,10 +258,8 @@ TrainResult Training::finish(Ending ending) {
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
   if (state_.step == first_step_) {  // nothing was trained: what was measured while it was is kept
-    std::ifstream file(result_path());
-    const nlohmann::json before = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (before.is_object()) {
-      result.peak_memory = before.value("peak_memory", result.peak_memory);
+    if (const std::optional<ResultSummary> before = read_result_summary(run_)) {
+      if (before->peak_memory > 0) result.peak_memory = before->peak_memory;
       observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
       return result;
     }
@@ -291,7 +288,7 @@ void Training::write_result(const TrainResult& result) {
     json["test_batches_per_second"] = static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9);
   }
   const std::string text = json.dump(1) + '\n';
-  AtomicFile file(result_path());
+  AtomicFile file(result_path(run_));
   file.write(text.data(), text.size());
   file.commit();
 }
@@ -342,6 +339,11 @@ TrainResult Training::run() {
     state_.total_steps = config_.train.steps > 0
                              ? config_.train.steps
                              : std::max<std::int64_t>(1, std::llround(std::ceil(an_epoch * config_.train.epochs)));
+  }
+  if (config_.train.steps > 0 && state_.total_steps != config_.train.steps) {
+    throw UserError("the checkpoint of '" + run_ + "' is of a training of " + with_commas(state_.total_steps) +
+                    " steps, and config.toml says train.steps = " + std::to_string(config_.train.steps) +
+                    "; put back what was there");
   }
   schedule_ = {config_.train.schedule, config_.train.lr, config_.train.final_lr,
                config_.train.warmup_steps > 0

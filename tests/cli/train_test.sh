@@ -111,7 +111,7 @@ expect 0 'cosformer \(feature_map=silu' "${train[@]}" --config "$root/configs/ab
 expect 2 "no setting 'train.lrr'; did you mean 'train.lr'" "${train[@]}" --set train.lrr=1
 printf '[train]\nlearning_rate = 3\n' > bad.toml
 expect 2 "bad.toml:2: there is no setting 'train.learning_rate'" "${train[@]}" --config bad.toml
-expect 2 'cannot read the settings file' "${train[@]}" --config missing.toml
+expect 2 "cannot read 'missing.toml'" "${train[@]}" --config missing.toml
 expect 2 'one of cosformer, cosformer_plus, softmax, linear' "${train[@]}" --attention softmx
 expect 2 'does not read attention.features.*performer, rfa' "${train[@]}" --attention softmax --set attention.features=9
 expect 2 'linformer" cannot be causal' "${train[@]}" --attention linformer --set model.causal=true

@@ -1,5 +1,7 @@
 #include "serve/session.h"
 
+#include <cmath>
+#include <functional>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -108,6 +110,30 @@ TEST_P(Sessions, DamagedOnesAreAlwaysRefused) {
     }
   }
   EXPECT_GT(refused, kRounds * 9 / 10);
+}
+
+// Numbers that no program has written, under a checksum that is right.
+TEST_P(Sessions, ImpossibleNumbersWithARightChecksumAreRefused) {
+  const SessionOwner owner = generator_.owner();
+  const auto complaint = [&](const std::function<void(Session&)>& change) {
+    Session session = started();
+    change(session);
+    save_session(path_, session, owner);
+    return message_of<UserError>([&] { load_session(path_, generator_.model(), owner); });
+  };
+  EXPECT_EQ(complaint([](Session&) {}), "(nothing was thrown)");
+  for (const std::int32_t token : {-1, 1 << 30}) {
+    EXPECT_NE(complaint([&](Session& s) { s.recent.back() = token; }).find("the tokens in 'recent'"),
+              std::string::npos);
+  }
+  EXPECT_NE(complaint([](Session& s) { s.logits[3] = std::nan(""); }).find("'logits' are not numbers"),
+            std::string::npos);
+  const auto moved_to = [&](std::int64_t consumed) {
+    return complaint([&](Session& s) { s.state.clock = nn::StreamClock(1, generator_.model().device(), consumed); });
+  };
+  for (const std::int64_t consumed : {std::int64_t{-1}, std::int64_t{1} << 62}) {
+    EXPECT_NE(moved_to(consumed).find("it is damaged"), std::string::npos) << consumed;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Sessions, ::testing::Values("cosformer", "cosformer_plus", "softmax"),
