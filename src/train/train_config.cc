@@ -8,7 +8,7 @@ namespace {
 
 // Far beyond any training, and so low that no sum or product of them overflows.
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 40, kMostExamples = 1 << 24, kMostTokens = std::int64_t{1} << 40;
-constexpr double kMostEpochs = 1e9, kMostRate = 1e6;
+constexpr double kMostEpochs = 1e9, kMostRate = 1e38;
 
 }  // namespace
 
