@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "data/logistic_regression.h"
 #include "data/random.h"
+#include "data/tokenized_text.h"
+#include "data/word_regression.h"
 
 namespace cosformer::data {
 namespace {
@@ -189,6 +191,10 @@ std::vector<Floor> floors(const Dataset& train, const Dataset& test, const Floor
   const std::string what = info.content == Content::kTokens ? "token" : "value";
   result.push_back({"logistic regression on the " + what + " histogram" + (info.pairs ? "s" : "") + " and length",
                     accuracy_by_regression(train_part, test_part, classes, options)});
+  if (is_text(train)) {
+    const auto predicted = predict_by_words(train, train_part.examples, test, test_part.examples, classes);
+    result.push_back({"logistic regression on words and pairs of words", accuracy_of(predicted, test_part.labels)});
+  }
   return result;
 }
 

@@ -24,7 +24,8 @@ struct FloorOptions {
 //   the most frequent class;
 //   the most frequent class given the first token (of token sequences: ListOps' root operator);
 //   logistic regression on how often each token occurs (pixels and other values: in 32 bins) and on the length; of
-//   pairs both documents' and their absolute differences.
+//   pairs both documents' and their absolute differences;
+//   of texts, logistic regression on their words and pairs of neighbouring words.
 // Examples without a label are left out. Deterministic. Throws UserError when a part has no labelled example.
 std::vector<Floor> floors(const Dataset& train, const Dataset& test, const FloorOptions& options = {});
 

@@ -34,12 +34,16 @@ void add_sequence(const SequenceView& text, const Tokenizer& tokenizer, std::int
 
 }  // namespace
 
+bool is_text(const Dataset& dataset) {
+  const DatasetInfo& info = dataset.info();
+  return info.content == Content::kTokens && info.vocabulary == kByteVocabulary && info.width == 0 &&
+         (dataset.size() == 0 || dataset.get(0).first.type == ElementType::kU8);
+}
+
 DatasetPointer tokenize_dataset(const DatasetPointer& text, const Tokenizer& tokenizer, std::int64_t max_length,
                                 unsigned threads) {
   DatasetInfo info = text->info();
-  const bool is_text = info.content == Content::kTokens && info.vocabulary == kByteVocabulary && info.width == 0 &&
-                       (text->size() == 0 || text->get(0).first.type == ElementType::kU8);
-  if (!is_text) {
+  if (!is_text(*text)) {
     throw UserError("the data set '" + info.name + "' is not text: a tokenizer cannot read it; give a task of texts");
   }
   std::vector<Storage> pieces((text->size() + kExamplesAtOnce - 1) / kExamplesAtOnce);

@@ -63,7 +63,7 @@ TEST(Floors, MostFrequentClassAndFirstToken) {
     test.add(text, label);
   }
   const auto result = floors(*train.finish(text_info(3)), *test.finish(text_info(3)));
-  ASSERT_EQ(result.size(), 3U);
+  ASSERT_EQ(result.size(), 4U);
   EXPECT_DOUBLE_EQ(accuracy_of(result, "most frequent class given the first token"), 0.8);
   EXPECT_EQ(result[0].rule, "most frequent class");
   EXPECT_DOUBLE_EQ(result[0].accuracy, 0.4);
