@@ -10,7 +10,7 @@ help:
 	@echo "make test      set up, build, and run every test"
 	@echo "make build     leaves $(BUILD)/bin/cosformer and $(BUILD)/lib/libcosformer.so"
 	@echo "make test-fast the tests of a minute or two"
-	@echo "make format    reformat the sources; make lint checks format, layers and sources"
+	@echo "make format    reformat the sources; make lint checks format, layers, sources and numbers"
 	@echo "make cuda-kernels  compile the CUDA kernels and their tests alone (needs nvcc, no GPU)"
 	@echo "make arm       the CPU kernels' tests for 64-bit ARM, cross-compiled and run under qemu"
 	@echo "make sanitize  the torch-free tests under address, undefined and thread sanitizers"
@@ -42,6 +42,7 @@ format-check:
 lint: setup format-check
 	@python3 scripts/check_layers.py
 	@python3 scripts/check_sources.py
+	@python3 scripts/check_numbers.py
 
 sanitize: setup
 	@bash scripts/sanitize.sh

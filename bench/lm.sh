@@ -10,11 +10,11 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 run=runs/$name
 kept=$here/bench/results/lm/$name
 rm -rf "$run"
+mkdir -p "$kept" runs
+bash "$here/bench/header.sh" cosformer train --out "$run" "$@" > "$kept/command.txt"
 timeout "${LM_SECONDS:-590}" "$program" train --out "$run" "$@" > "runs/$name.txt" 2>&1
 code=$?
-mkdir -p "$kept"
 mv "runs/$name.txt" "$kept/output.txt"
-echo "cosformer train --out $run $*" > "$kept/command.txt"
 for file in config.toml metrics.jsonl result.json; do cp "$run/$file" "$kept/" 2> /dev/null; done
 if [ -f "$run/tokenizer" ] && [ "$code" = 0 ]; then
   "$program" eval "$run" --json > "$kept/eval.json" 2>> "$kept/output.txt"
