@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 beside=
-git diff --quiet HEAD -- . ':(exclude)bench/results' ':(exclude)*.md' 2> /dev/null || beside=", with uncommitted changes"
+git diff --quiet HEAD -- . ':(exclude)bench/results' ':(exclude)*.md' 2> /dev/null ||
+  beside=", with uncommitted changes"
 echo "\$ $*"
 echo "commit $(git rev-parse --short HEAD 2> /dev/null || echo unknown), $(date -u +%F)$beside"
 echo "cpu: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a measurement and keeps its log: bench/record.sh cpu/attention build/bin/cosformer bench attention …
-# The log goes to bench/results/NAME.log and begins with the command, the commit and the machine (header.sh). Paths within
-# the project are written without the way to it.
+# The log goes to bench/results/NAME.log and begins with the command, the commit and the machine (header.sh). Paths
+# within the project are written without the way to it.
 set -euo pipefail
 [ $# -ge 2 ] || { echo "usage: bench/record.sh NAME COMMAND..." >&2; exit 2; }
 cd "$(dirname "$0")/.."

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Checks that each table of measured numbers in README and docs names a log, and that the log is of the present code.
 
-A table or fenced block with measured numbers must name, in itself or in the paragraph before or after it, a log or a folder
-of logs under bench/results. Every log there says on top by which command ("$ ...") and at which commit it was made; a
-folder says it in its command.txt. bench/results/sources.toml says which code each log measures, and which later commits
-touched that code without changing what is measured. Where others did, the table must say of which commit its numbers are.
+A table or fenced block with measured numbers must name, in itself or in the paragraph before or after it, a log or a
+folder of logs under bench/results. Every log there says on top by which command ("$ ...") and at which commit it was
+made; a folder says it in its command.txt. bench/results/sources.toml says which code each log measures, and which later
+commits touched that code without changing what is measured. Where others did, the table must say of which commit its
+numbers are.
 
     scripts/check_numbers.py [--list] [FOLDER OF THE PROJECT]     --list also prints each table with its logs
 """
@@ -124,7 +125,7 @@ class History:
         return done.stdout if done.returncode == 0 else None
 
     def find(self, name: str) -> str | None:
-        """The commit of a hash's first digits, or whose first line begins with the name, which a rebase leaves as it is."""
+        """The commit of a hash's first digits, or whose first line begins with the name, which a rebase leaves alone."""
         is_hash = re.fullmatch(r"[0-9a-f]{7,40}", name)
         return next((commit for commit, subject in self.subjects.items()
                      if (commit.startswith(name) if is_hash else subject.startswith(name))), None)
@@ -139,7 +140,7 @@ class History:
 
 
 class Source(typing.NamedTuple):
-    """A table of sources.toml: which code the logs measure, and the commits since that did not change what is measured."""
+    """A table of sources.toml: which code the logs measure, and the commits since that changed nothing measured."""
     logs: list[str]
     paths: tuple[str, ...]
     unchanged: set[str]
@@ -181,8 +182,8 @@ def check_age(log: str, commit: str, text: str, sources: list[Source], history: 
     if not later:
         return None
     newest = f"{later[0][:7]} '{history.subjects[later[0]][:60]}'"
-    return (f"{log} is of commit {commit}, and {len(later)} commits since have changed what it measures, the last being "
-            f"{newest}; measure again, or say in the text that the numbers are of commit {commit}, or in sources.toml "
+    return (f"{log} is of commit {commit}, and {len(later)} commits since have changed what it measures, the last "
+            f"being {newest}; measure again, or say in the text that the numbers are of commit {commit}, or in sources.toml "
             f"why these commits change nothing")
 
 

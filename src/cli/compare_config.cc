@@ -226,7 +226,7 @@ train::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& 
   settings.set("model.attention", model.attention, "attention");
   for (const std::string& assignment : model.assignments) settings.assign(assignment);
   settings.set("train.seed", std::to_string(seed), "seed");
-  models::apply_preset(run.model, settings);
+  train::apply_presets(run, settings);
   train::require_possible(run);
   return run;
 }

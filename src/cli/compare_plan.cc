@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/table.h"
+#include "cli/compare_language.h"
 #include "cli/progress_line.h"
 #include "cli/run_difference.h"
 #include "data/batch_stream.h"
@@ -44,11 +45,11 @@ std::int64_t parameters_of(models::ModelConfig model) {
   return models::Classifier(model).parameter_count();
 }
 
-// The width of the feed-forward part with which the model comes nearest to `wanted` parameters, which are linear in it.
-std::int64_t matched_feed_forward(models::ModelConfig model, std::int64_t parameters, std::int64_t wanted) {
-  const std::int64_t asked = model.feed_forward;
-  ++model.feed_forward;
-  const auto each = static_cast<double>(parameters_of(model) - parameters);
+// The width of the feed-forward part with which the model comes nearest to `wanted` parameters, which are linear in it;
+// `with_one_more` are those with one column more.
+std::int64_t matched_feed_forward(std::int64_t asked, std::int64_t parameters, std::int64_t with_one_more,
+                                  std::int64_t wanted) {
+  const auto each = static_cast<double>(with_one_more - parameters);
   const double width = static_cast<double>(asked) + static_cast<double>(wanted - parameters) / each;
   const double least = std::max(1.0, kLeastFeedForward * static_cast<double>(asked));
   return std::llround(std::max(least, width));
@@ -66,7 +67,7 @@ long long steps_of(const train::RunConfig& run, const data::TaskData& task, cons
 class TaskPlanner {
  public:
   TaskPlanner(const CompareConfig& config, const ComparedTask& task, std::string folder)
-      : config_(config), task_(task), folder_(std::move(folder)) {}
+      : config_(config), task_(task), folder_(std::move(folder)), text_(task.name) {}
 
   std::vector<PlannedCell> cells(ComparePlan& plan) {
     std::vector<PlannedCell> all;
@@ -83,6 +84,7 @@ class TaskPlanner {
       }
     }
     if (data_) plan.floors.push_back(floors());
+    if (const std::optional<TaskFloors> of_text = text_.floors()) plan.floors.push_back(*of_text);
     return all;
   }
 
@@ -99,6 +101,7 @@ class TaskPlanner {
                    .string();
     try {
       cell.config = run_config_of(config_, task_, model, seed);
+      r.is_language = cell.config.data.task == "lm";
       build(cell);
     } catch (const UserError& error) {
       r.state = CellState::kCannot;
@@ -109,29 +112,50 @@ class TaskPlanner {
 
   void build(PlannedCell& cell) {
     train::device_of(cell.config.train);
+    if (cell.result.is_language) return build_language(cell);
     if (train::is_language(cell.config) || train::is_text_to_text(cell.config)) {
-      throw UserError("the task '" + cell.config.data.task +
-                      "' has no classes, by which models are compared here; cosformer eval RUN RUN compares such runs");
+      throw UserError("models of the task '" + cell.config.data.task +
+                      "' are not compared here; cosformer eval RUN RUN compares such runs");
     }
     if (!data_) data_ = data::open_task(cell.config.data, progress_line(task_.name, "examples"));
-    models::ModelConfig model = cell.config.model;
-    model.input = train::input_of(*data_);
-    std::int64_t parameters = parameters_of(model);
-    if (!reference_) reference_ = parameters;
-    if (config_.match_parameters && parameters != *reference_) {
-      model.feed_forward = matched_feed_forward(model, parameters, *reference_);
-      parameters = parameters_of(model);
-      cell.config.model.feed_forward = model.feed_forward;
-    }
-    cell.result.parameters = parameters;
-    cell.steps = steps_of(cell.config, *data_, model.input);
+    const models::InputConfig input = train::input_of(*data_);
+    match(cell, [&](const train::RunConfig& config) {
+      models::ModelConfig model = config.model;
+      model.input = input;
+      return parameters_of(model);
+    });
+    cell.steps = steps_of(cell.config, *data_, input);
     const train::TrainConfig& t = cell.config.train;
     cell.work = static_cast<double>(cell.steps * t.accumulate) *
-                static_cast<double>(t.token_budget > 0 ? t.token_budget : t.batch_size * model.input.max_length);
+                static_cast<double>(t.token_budget > 0 ? t.token_budget : t.batch_size * input.max_length);
+  }
+
+  void build_language(PlannedCell& cell) {
+    cell.tokenizer = text_.tokenizer_for(cell.config, cell.result.folder);
+    match(cell, [&](const train::RunConfig& config) { return ComparedText::parameters_of(config, *cell.tokenizer); });
+    cell.steps = text_.steps_of(cell.config, cell.tokenizer);
+    const train::TrainConfig& t = cell.config.train;
+    cell.work = static_cast<double>(cell.steps * t.accumulate) *
+                static_cast<double>(t.batch_size > 0 ? t.batch_size * cell.config.text.window : t.token_budget);
+  }
+
+  // Takes the model's size, after its feed-forward part was made to agree with the first model's.
+  template <typename Parameters>
+  void match(PlannedCell& cell, const Parameters& parameters_with) {
+    std::int64_t parameters = parameters_with(cell.config);
+    if (!reference_) reference_ = parameters;
+    if (config_.match_parameters && parameters != *reference_) {
+      train::RunConfig wider = cell.config;
+      ++wider.model.feed_forward;
+      cell.config.model.feed_forward =
+          matched_feed_forward(cell.config.model.feed_forward, parameters, parameters_with(wider), *reference_);
+      parameters = parameters_with(cell.config);
+    }
+    cell.result.parameters = parameters;
   }
 
   TaskFloors floors() const {
-    TaskFloors result{task_.name, data_->description, {}};
+    TaskFloors result{task_.name, data_->description, {}, 0};
     for (const data::Floor& floor : data::floors(*data_->train, *data_->test)) {
       result.floors.emplace_back(floor.rule, floor.accuracy);
     }
@@ -143,6 +167,7 @@ class TaskPlanner {
   const ComparedTask& task_;
   std::string folder_;
   std::optional<data::TaskData> data_;
+  ComparedText text_;
   std::optional<std::int64_t> reference_;  // parameters of the first model that can be
 };
 

@@ -61,11 +61,15 @@ std::string stem_of(std::string text) {
   return text;
 }
 
+// In the unit of quality_of(); below 0: none. Of bits per byte the least is the best.
 double best_floor(const std::vector<TaskFloors>& floors, const std::string& task) {
   double best = -1;
   for (const TaskFloors& of_task : floors) {
     if (of_task.task != task) continue;
-    for (const auto& [rule, accuracy] : of_task.floors) best = std::max(best, accuracy);
+    for (const auto& [rule, floor] : of_task.floors) {
+      const double quality = quality_of(of_task, floor);
+      best = best < 0 ? quality : of_task.bits_per_nat > 0 ? std::min(best, quality) : std::max(best, quality);
+    }
   }
   return best;
 }
@@ -73,7 +77,7 @@ double best_floor(const std::vector<TaskFloors>& floors, const std::string& task
 std::string floor_line(double floor) {
   if (floor < 0) return "";
   std::ostringstream text;
-  text << 100 * floor << " with lines lw 2 dt 2 lc rgb '#888888' title 'floor'";
+  text << floor << " with lines lw 2 dt 2 lc rgb '#888888' title 'floor'";
   return text.str();
 }
 
@@ -104,13 +108,25 @@ class Drawing {
     by_length("memory", "Memory of training by length", "megabytes",
               [](const SpeedPoint& p) { return p.peak_bytes / 1e6; });
     for (const std::string& task : tasks) {
-      curves(task, "valid_accuracy", 100, "validation accuracy, %");
+      if (is_language(task)) {
+        curves(task, "valid_bits_per_byte", 1, "validation bits per byte");
+      } else {
+        curves(task, "valid_accuracy", 100, "validation accuracy, %");
+      }
       curves(task, "loss", 1, "training loss");
     }
     return plots_;
   }
 
  private:
+  bool is_language(const std::string& task) const {
+    return std::any_of(rows_.begin(), rows_.end(),
+                       [&](const CompareRow& row) { return row.task == task && row.is_language; });
+  }
+  std::string quality_label(const std::string& task) const {
+    return is_language(task) ? "test bits per byte" : "test accuracy, %";
+  }
+
   void draw(const std::string& name, const std::string& title, const std::string& caption, const std::string& body,
             const GnuplotSize& size = {}) {
     const std::string path = (fs::path(folder_) / stem_of(name)).string();
@@ -135,9 +151,9 @@ class Drawing {
       // The area is the memory; the smallest circle can still be seen.
       const double size = std::max(1.2, 9 * std::sqrt(row.peak_bytes / std::max(most, 1.0)));
       std::ostringstream line, label;
-      line << row.train_steps_per_s.mean << ' ' << 100 * row.accuracy.mean << ' ' << size << ' '
-           << 100 * row.accuracy.deviation << '\n';
-      label << row.train_steps_per_s.mean << ' ' << 100 * row.accuracy.mean << ' ' << number << '\n';
+      const Sample quality = quality_of(row);
+      line << row.train_steps_per_s.mean << ' ' << quality.mean << ' ' << size << ' ' << quality.deviation << '\n';
+      label << row.train_steps_per_s.mean << ' ' << quality.mean << ' ' << number << '\n';
       const std::string block = block_name(number);
       data += gnuplot_data(block, line.str());
       labels += label.str();
@@ -154,13 +170,15 @@ class Drawing {
     std::ostringstream range;
     range << "set xrange [" << slowest / 1.4 << ":" << fastest * 1.3 << "]\n";
     draw(task + "-quality-speed", task + ": quality against speed",
-         "Test accuracy (mean over seeds, with its deviation) against training steps a second; a circle's area is the "
-         "peak memory of training. Up and to the right is better, smaller is better.",
+         std::string(is_language(task) ? "Bits per byte of the test text" : "Test accuracy") +
+             " (mean over seeds, with its deviation) against training steps a second; a circle's area is the peak "
+             "memory "
+             "of training. " +
+             (is_language(task) ? "Down" : "Up") + " and to the right is better, smaller is better.",
          data + gnuplot_data("labels", labels) + kFrame + (fastest > 4 * slowest ? "set logscale x 2\n" : "") +
              range.str() +
-             "set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training steps/s'\n"
-             "set ylabel 'test accuracy, %'\nplot " +
-             joined_with_commas(parts) + "\n",
+             "set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training steps/s'\nset ylabel " +
+             gnuplot_quoted(quality_label(task)) + "\nplot " + joined_with_commas(parts) + "\n",
          {900, 520});
   }
 
@@ -182,11 +200,12 @@ class Drawing {
     for (const CompareRow& row : rows_) {
       if (row.task != task || row.attention != mechanism || row.accuracy.count == 0) continue;
       std::ostringstream line, tic;
-      line << number << ' ' << 100 * row.accuracy.mean << ' ' << 100 * row.accuracy.deviation << '\n';
+      const Sample quality = quality_of(row);
+      line << number << ' ' << quality.mean << ' ' << quality.deviation << '\n';
       data += line.str();
       tic << (number > 0 ? ", " : "") << gnuplot_quoted(row.name) << ' ' << number;
       tics += tic.str();
-      most = std::max(most, 100 * (row.accuracy.mean + row.accuracy.deviation));
+      most = std::max(most, quality.mean + quality.deviation);
       ++number;
     }
     if (number < 2) return;  // one bar compares nothing
@@ -194,11 +213,14 @@ class Drawing {
     ranges << "set xrange [-0.7:" << number - 0.3 << "]\nset yrange [0:" << most * 1.12 << "]\n";
     const std::string floor = floor_line(best_floor(floors_, task));
     draw(task + "-variants-" + mechanism, task + ": variants of " + mechanism,
-         "Test accuracy, mean over seeds with its deviation.",
-         gnuplot_data("bars", data) + kFrame + ranges.str() + "set xtics rotate by -25 (" + tics +
-             ")\nset ylabel 'test accuracy, %'\nset boxwidth 0.7\nset style fill solid 0.75\nset bmargin 7\n"
+         std::string(is_language(task) ? "Bits per byte of the test text" : "Test accuracy") +
+             ", mean over seeds with its deviation.",
+         gnuplot_data("bars", data) + kFrame + ranges.str() + "set xtics rotate by -25 (" + tics + ")\nset ylabel " +
+             gnuplot_quoted(quality_label(task)) +
+             "\nset boxwidth 0.7\nset style fill solid 0.75\nset bmargin 7\n"
              "plot $bars using 1:2:3 with boxerrorbars lw 1.2 lc rgb '#4878a8' notitle, "
-             "$bars using 1:($2+$3):(sprintf('%.1f', $2)) with labels offset 0,0.7 notitle" +
+             "$bars using 1:($2+$3):(sprintf('" +
+             (is_language(task) ? "%.3f" : "%.1f") + "', $2)) with labels offset 0,0.7 notitle" +
              (floor.empty() ? "" : ", " + floor) + "\n");
   }
 

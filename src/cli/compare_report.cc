@@ -57,23 +57,34 @@ std::string table_html(const Grid& grid, const char* kind) {
 }
 
 Grid task_grid(const CompareReport& report, const std::string& task) {
-  Grid grid{{"", "accuracy", "seeds", "loss", "train steps/s", "inference steps/s", "peak memory", "parameters", ""}};
+  const std::vector<CompareRow> rows = rows_of(report.cells);
+  const bool is_language =
+      std::any_of(rows.begin(), rows.end(), [&](const CompareRow& row) { return row.task == task && row.is_language; });
+  // Behind the name, where the quality's columns belong.
+  const auto with = [](std::vector<std::string> line, const std::vector<std::string>& quality) {
+    line.insert(line.begin() + 1, quality.begin(), quality.end());
+    return line;
+  };
+  const std::vector<std::string> none(quality_titles(is_language).size());
+  Grid grid{with({"", "seeds", "loss", "train steps/s", "inference steps/s", "peak memory", "parameters", ""},
+                 quality_titles(is_language))};
   for (const TaskFloors& of_task : report.floors) {
     if (of_task.task != task) continue;
-    for (const auto& [rule, accuracy] : of_task.floors) {
-      grid.push_back({"floor: " + rule, percent_text({1, accuracy, 0}), "", "", "", "", "", "", ""});
+    for (const auto& [rule, floor] : of_task.floors) {
+      const std::string loss = is_language ? significant(floor, 4) : "";
+      grid.push_back(with({"floor: " + rule, "", loss, "", "", "", "", ""}, quality_texts(of_task, floor)));
     }
   }
-  for (const CompareRow& row : rows_of(report.cells)) {
+  for (const CompareRow& row : rows) {
     if (row.task != task) continue;
     if (row.accuracy.count == 0) {
-      grid.push_back({row.name, "", "", "", "", "", "", "", row.note});
+      grid.push_back(with({row.name, "", "", "", "", "", "", row.note}, none));
       continue;
     }
-    grid.push_back({row.name, percent_text(row.accuracy), std::to_string(row.accuracy.count),
-                    significant(row.loss.mean, 4), significant(row.train_steps_per_s.mean),
-                    significant(row.inference_steps_per_s.mean), human_bytes(row.peak_bytes),
-                    with_commas(row.parameters), row.note});
+    grid.push_back(with({row.name, std::to_string(row.accuracy.count), significant(row.loss.mean, 4),
+                         significant(row.train_steps_per_s.mean), significant(row.inference_steps_per_s.mean),
+                         human_bytes(row.peak_bytes), with_commas(row.parameters), row.note},
+                        quality_texts(row)));
   }
   return grid;
 }

@@ -43,7 +43,8 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
   row.is_variant = first.is_variant;
   row.planned = cells.size();
   row.parameters = first.parameters;
-  std::array<std::vector<double>, 4> values;
+  row.is_language = first.is_language;
+  std::array<std::vector<double>, 6> values;
   std::size_t planned = 0, failed = 0;
   std::string reason;
   for (const CellResult* cell : cells) {
@@ -52,6 +53,8 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
       values[1].push_back(cell->loss);
       values[2].push_back(cell->train_steps_per_s);
       values[3].push_back(cell->inference_steps_per_s);
+      values[4].push_back(cell->bits_per_byte);
+      values[5].push_back(std::exp(cell->loss));
       row.peak_bytes = std::max(row.peak_bytes, cell->peak_bytes);
     } else if (cell->state == CellState::kPlanned) {
       ++planned;
@@ -64,6 +67,10 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
   row.loss = sample_of(values[1]);
   row.train_steps_per_s = sample_of(values[2]);
   row.inference_steps_per_s = sample_of(values[3]);
+  if (row.is_language) {
+    row.bits_per_byte = sample_of(values[4]);
+    row.perplexity = sample_of(values[5]);
+  }
   const auto of_all = [&](std::size_t count) {
     return cells.size() == 1 ? std::string() : std::to_string(count) + " of " + std::to_string(cells.size()) + " ";
   };
@@ -111,6 +118,46 @@ std::string percent_text(const Sample& share) {
   return text.data();
 }
 
+std::vector<std::string> quality_titles(bool is_language) {
+  return is_language ? std::vector<std::string>{"bits per byte", "perplexity"} : std::vector<std::string>{"accuracy"};
+}
+
+std::vector<std::string> quality_texts(const CompareRow& row) {
+  if (row.accuracy.count == 0) return std::vector<std::string>(quality_titles(row.is_language).size());
+  if (!row.is_language) return {percent_text(row.accuracy)};
+  const auto text = [](const Sample& sample) {
+    return significant(sample.mean, 4) + (sample.count > 1 ? " ± " + significant(sample.deviation, 2) : "");
+  };
+  return {text(row.bits_per_byte), text(row.perplexity)};
+}
+
+std::vector<std::string> quality_texts(const TaskFloors& task, double floor) {
+  if (task.bits_per_nat <= 0) return {percent_text({1, floor, 0})};
+  return {significant(floor * task.bits_per_nat, 4), significant(std::exp(floor), 4)};
+}
+
+Sample quality_of(const CompareRow& row) {
+  if (row.is_language) return row.bits_per_byte;
+  return {row.accuracy.count, 100 * row.accuracy.mean, 100 * row.accuracy.deviation};
+}
+
+double quality_of(const TaskFloors& task, double floor) {
+  return floor * (task.bits_per_nat > 0 ? task.bits_per_nat : 100);
+}
+
+namespace {
+
+// A line of the table: the name, the quality's columns, then the others.
+std::vector<std::string> line_of(const std::string& name, const std::vector<std::string>& quality,
+                                 const std::vector<std::string>& others) {
+  std::vector<std::string> line{name};
+  line.insert(line.end(), quality.begin(), quality.end());
+  line.insert(line.end(), others.begin(), others.end());
+  return line;
+}
+
+}  // namespace
+
 std::string compare_table(const std::vector<CompareRow>& rows, const std::vector<TaskFloors>& floors) {
   std::string text;
   std::vector<std::string> tasks;
@@ -118,22 +165,28 @@ std::string compare_table(const std::vector<CompareRow>& rows, const std::vector
     if (std::find(tasks.begin(), tasks.end(), row.task) == tasks.end()) tasks.push_back(row.task);
   }
   for (const std::string& task : tasks) {
-    Table table({task, "accuracy", "loss", "train steps/s", "inference steps/s", "peak memory", "parameters", ""});
+    const bool is_language = std::any_of(rows.begin(), rows.end(),
+                                         [&](const CompareRow& row) { return row.task == task && row.is_language; });
+    Table table(line_of(task, quality_titles(is_language),
+                        {"loss", "train steps/s", "inference steps/s", "peak memory", "parameters", ""}));
     for (const TaskFloors& of_task : floors) {
       if (of_task.task != task) continue;
-      for (const auto& [rule, accuracy] : of_task.floors) {
-        table.add({"floor: " + rule, percent_text({1, accuracy, 0}), "", "", "", "", "", ""});
+      for (const auto& [rule, floor] : of_task.floors) {
+        const std::string loss = is_language ? significant(floor, 4) : "";
+        table.add(line_of("floor: " + rule, quality_texts(of_task, floor), {loss, "", "", "", "", ""}));
       }
     }
     for (const CompareRow& row : rows) {
       if (row.task != task) continue;
       if (row.accuracy.count == 0) {
-        table.add({row.name, "", "", "", "", "", "", row.note});
+        table.add(line_of(row.name, std::vector<std::string>(quality_titles(is_language).size()),
+                          {"", "", "", "", "", row.note}));
         continue;
       }
-      table.add({row.name, percent_text(row.accuracy), significant(row.loss.mean, 4),
-                 significant(row.train_steps_per_s.mean), significant(row.inference_steps_per_s.mean),
-                 human_bytes(row.peak_bytes), with_commas(row.parameters), row.note});
+      table.add(line_of(row.name, quality_texts(row),
+                        {significant(row.loss.mean, 4), significant(row.train_steps_per_s.mean),
+                         significant(row.inference_steps_per_s.mean), human_bytes(row.peak_bytes),
+                         with_commas(row.parameters), row.note}));
     }
     if (!text.empty()) text += '\n';
     text += table.text();
@@ -149,8 +202,14 @@ nlohmann::ordered_json to_json(const std::vector<CellResult>& cells, const std::
                     {"cells", ordered_json::array()},
                     {"speed", ordered_json::array()}};
   for (const TaskFloors& task : floors) {
-    for (const auto& [rule, accuracy] : task.floors) {
-      json["floors"].push_back({{"task", task.task}, {"rule", rule}, {"accuracy", accuracy}});
+    for (const auto& [rule, floor] : task.floors) {
+      ordered_json line{{"task", task.task}, {"rule", rule}};
+      if (task.bits_per_nat > 0) {
+        line.update({{"loss", floor}, {"bits_per_byte", quality_of(task, floor)}, {"perplexity", std::exp(floor)}});
+      } else {
+        line["accuracy"] = floor;
+      }
+      json["floors"].push_back(std::move(line));
     }
   }
   const auto known = [](const Sample& sample, double value) {
@@ -169,13 +228,20 @@ nlohmann::ordered_json to_json(const std::vector<CellResult>& cells, const std::
                             {"peak_memory", known(row.loss, row.peak_bytes)},
                             {"parameters", row.parameters},
                             {"note", row.note}});
+    if (!row.is_language) continue;
+    ordered_json& line = json["rows"].back();
+    line.erase("accuracy");
+    line.erase("accuracy_deviation");
+    line["bits_per_byte"] = known(row.loss, row.bits_per_byte.mean);
+    line["bits_per_byte_deviation"] = known(row.loss, row.bits_per_byte.deviation);
+    line["perplexity"] = known(row.loss, row.perplexity.mean);
   }
   for (const CellResult& cell : cells) {
     ordered_json line{{"task", cell.task}, {"name", cell.name},     {"attention", cell.attention},
                       {"seed", cell.seed}, {"folder", cell.folder}, {"state", name_of(cell.state)}};
     if (!cell.reason.empty()) line["reason"] = cell.reason;
     if (cell.state == CellState::kFinished) {
-      line["accuracy"] = cell.accuracy;
+      line[cell.is_language ? "bits_per_byte" : "accuracy"] = cell.is_language ? cell.bits_per_byte : cell.accuracy;
       line["loss"] = cell.loss;
       line["train_steps_per_second"] = cell.train_steps_per_s;
       line["inference_steps_per_second"] = cell.inference_steps_per_s;

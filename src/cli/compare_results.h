@@ -22,6 +22,8 @@ struct CellResult {
   std::string reason;  // of a cell that failed or cannot be
   long long parameters = 0;
   double accuracy = 0, loss = 0;  // on the test part
+  bool is_language = false;       // a language model: the loss is in nats a token, and there is no accuracy
+  double bits_per_byte = 0;       // of a language model
   double train_steps_per_s = 0, inference_steps_per_s = 0;
   double peak_bytes = 0, seconds = 0;
 };
@@ -29,7 +31,8 @@ struct CellResult {
 // What trivial rules reach on a task.
 struct TaskFloors {
   std::string task, description;
-  std::vector<std::pair<std::string, double>> floors;  // rule, accuracy
+  std::vector<std::pair<std::string, double>> floors;  // rule, accuracy; of a text: nats a token
+  double bits_per_nat = 0;  // of a text: bits per byte where the loss is a nat a token; 0: there are accuracies
 };
 
 // Of numbers that are repetitions of one thing.
@@ -46,7 +49,9 @@ struct CompareRow {
   bool is_variant = false;
   std::size_t planned = 0;                                          // seeds
   Sample accuracy, loss, train_steps_per_s, inference_steps_per_s;  // of the finished ones
-  double peak_bytes = 0;                                            // the greatest
+  bool is_language = false;
+  Sample bits_per_byte, perplexity;  // of language models
+  double peak_bytes = 0;             // the greatest
   long long parameters = 0;
   std::string note;  // what did not finish, and why
 };
@@ -56,6 +61,15 @@ std::vector<CompareRow> rows_of(const std::vector<CellResult>& cells);
 
 // "43.21 ± 0.52%", without the deviation for a single seed.
 std::string percent_text(const Sample& share);
+
+// What rows are compared by, as columns of a table: the accuracy, or bits per byte and perplexity a token.
+std::vector<std::string> quality_titles(bool is_language);
+std::vector<std::string> quality_texts(const CompareRow& row);
+std::vector<std::string> quality_texts(const TaskFloors& task, double floor);
+
+// In one number, for pictures: the accuracy in percent, or bits per byte.
+Sample quality_of(const CompareRow& row);
+double quality_of(const TaskFloors& task, double floor);
 
 // For a terminal: per task the floors, then the rows.
 std::string compare_table(const std::vector<CompareRow>& rows, const std::vector<TaskFloors>& floors);

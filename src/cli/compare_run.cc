@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/compare_progress.h"
 #include "train/interrupt.h"
+#include "train/language_data.h"
 #include "train/result_file.h"
 
 namespace cosformer::cli {
@@ -37,6 +38,7 @@ bool take_result(CellResult& cell) {
   if (!result) return false;
   cell.accuracy = result->test_accuracy;
   cell.loss = result->test_loss;
+  cell.bits_per_byte = result->test_bits_per_byte;
   cell.train_steps_per_s = result->steps_per_second;
   cell.inference_steps_per_s = result->test_batches_per_second;
   cell.peak_bytes = result->peak_memory;
@@ -97,6 +99,7 @@ class CellRunner {
     CellResult& r = cell.result;
     progress_.begin(number, label_of(r), cell.work);
     if (!train::is_run(r.folder)) train::create_run(r.folder, cell.config);
+    if (cell.tokenizer) train::keep_tokenizer(r.folder, *cell.tokenizer);
     const std::string output = file_in(r, "output.txt");
     ChildEnd end;
     try {
@@ -130,7 +133,8 @@ class CellRunner {
   void report(std::size_t number, const CellResult& r, const std::string& output) {
     std::string line = "[" + std::to_string(number) + "/" + std::to_string(cells_) + "] " + label_of(r) + ": ";
     if (r.state == CellState::kFinished) {
-      line += percent_text({1, r.accuracy, 0}) + " in " + human_seconds(r.seconds);
+      line += (r.is_language ? significant(r.bits_per_byte, 4) + " bits per byte" : percent_text({1, r.accuracy, 0})) +
+              " in " + human_seconds(r.seconds);
     } else {
       line += (r.state == CellState::kCannot ? "cannot be: " : "FAILED: ") + r.reason +
               (output.empty() ? "" : " (all that it said: " + output + ")");

@@ -42,6 +42,7 @@ std::optional<ResultSummary> read_result_summary(const std::string& run) {
   summary.peak_memory = number("peak_memory");
   summary.test_accuracy = number("test_accuracy");
   summary.test_loss = number("test_loss");
+  summary.test_bits_per_byte = number("test_bits_per_byte");
   return summary;
 }
 

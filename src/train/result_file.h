@@ -19,7 +19,7 @@ std::optional<nlohmann::ordered_json> read_result(const std::string& run);
 struct ResultSummary {
   std::int64_t parameters = 0;
   double seconds = 0, tokens_per_second = 0, steps_per_second = 0, test_batches_per_second = 0, peak_memory = 0;
-  double test_accuracy = 0, test_loss = 0;
+  double test_accuracy = 0, test_loss = 0, test_bits_per_byte = 0;
 };
 std::optional<ResultSummary> read_result_summary(const std::string& run);
 

@@ -79,6 +79,34 @@ TEST(CompareTable, HasFloorsFirstAndAligns) {
   EXPECT_NE(text.find("failed: no luck"), std::string::npos);
 }
 
+TEST(CompareTable, LanguageModelsHaveBitsPerByteAndPerplexity) {
+  CellResult cell = finished("cosformer", 0, 0);
+  cell.task = "lm";
+  cell.is_language = true;
+  cell.bits_per_byte = 2.5;
+  cell.loss = std::log(8.0);
+  CellResult other = cell;
+  other.seed = 1;
+  other.bits_per_byte = 2.6;
+  const std::vector<CompareRow> rows = rows_of({cell, other});
+  EXPECT_DOUBLE_EQ(quality_of(rows[0]).mean, 2.55);
+  TaskFloors floors{"lm", "", {{"pairs of tokens", std::log(16.0)}}, 1.5};
+  EXPECT_DOUBLE_EQ(quality_of(floors, std::log(16.0)), 1.5 * std::log(16.0));
+  const std::string text = compare_table(rows, {floors});
+  EXPECT_EQ(text.find("accuracy"), std::string::npos);
+  EXPECT_NE(text.find("2.550 ± 0.071"), std::string::npos) << text;
+  EXPECT_NE(text.find("8.000 ± 0.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("16.00"), std::string::npos) << text;
+  const auto json = to_json({cell, other}, {floors}, {});
+  EXPECT_FALSE(json["rows"][0].contains("accuracy"));
+  EXPECT_DOUBLE_EQ(json["rows"][0]["bits_per_byte"], 2.55);
+  EXPECT_DOUBLE_EQ(json["floors"][0]["perplexity"], 16);
+  CompareReport report;
+  report.cells = {cell, other};
+  report.floors = {floors};
+  EXPECT_NE(report_html(report).find("<th>bits per byte</th><th>perplexity</th>"), std::string::npos);
+}
+
 TEST(SpeedTable, HasLengthsAsColumnsAndReasonsAsLetters) {
   const std::vector<SpeedPoint> points{point("cosformer", 4096, 2.5), point("cosformer", 1024, 10),
                                        point("softmax", 1024, 5), point("softmax", 4096, 0, "needs 5 GB"),

@@ -83,7 +83,7 @@ expect 2 'those that can: cosformer' "${train[@]}" --attention linformer --set s
 [ -e wrong ] && fail "a run that could not begin left its folder"
 expect 2 'text-to-text model, which answers texts' "$program" generate run --prompt a
 expect 2 'carry' "$program" eval run --carry 8
-expect 0 'has no classes, by which models are compared' "$program" compare --task text_to_text --data pairs.tsv \
+expect 0 'are not compared here; cosformer eval RUN RUN' "$program" compare --task text_to_text --data pairs.tsv \
   --attention softmax --steps 2 --dry-run --out compared
 expect 2 'not a classifier' "$program" attention-map run --input words.txt --out map
 "$program" data tokenizer --kind words --input words.txt --out words.tokenizer > /dev/null

@@ -17,7 +17,7 @@ class Project:
     def __init__(self, folder: str):
         self.root = pathlib.Path(folder)
         self.write("src/kernel.cc", "first")
-        self.write("docs/more.md", "Nothing measured.\n\n| option | default |\n|---|---|\n| `block` | 64 |\n| `rank` | 1 |\n")
+        self.write("docs/more.md", "No numbers.\n\n| option | default |\n|---|---|\n| `block` | 64 |\n| `a` | 9 |\n")
         self.git("init", "-q")
         self.commit("kernel: first")
         self.first = self.git("rev-parse", "--short", "HEAD").strip()
@@ -38,8 +38,8 @@ class Project:
         self.write("README.md", f"# Project\n\n{before}\n\n{table}\nThe end.\n")
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=n@n", *arguments], cwd=self.root, check=True,
-                              capture_output=True, text=True)
+        done = subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=n@n", *arguments], cwd=self.root,
+                              check=True, capture_output=True, text=True)
         return done.stdout
 
     def commit(self, message: str):
@@ -128,7 +128,7 @@ class CheckNumbers(unittest.TestCase):
 
     def test_folders_of_runs(self):
         run = "bench/results/lm/run/"
-        self.project.write(run + "command.txt", f"$ train\ncommit at or before {self.project.first}: not written down\n")
+        self.project.write(run + "command.txt", f"$ train\ncommit at or before {self.project.first}: unknown\n")
         self.project.write(run + "metrics.jsonl", "{}\n")
         self.project.readme(before="Losses (`lm/run`):")
         self.passes("2 logs")
