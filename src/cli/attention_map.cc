@@ -1,43 +1,33 @@
 // `cosformer attention-map`: the weights of a head for an input, as a picture and as numbers.
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include <ATen/ATen.h>
-#include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/table.h"
-#include "cli/attention_picture.h"
+#include "cli/attention_look.h"
+#include "cli/attention_map_language.h"
 #include "cli/command.h"
 #include "cli/dataset_info.h"
 #include "cli/lists.h"
 #include "cli/numbers.h"
 #include "cli/progress_line.h"
+#include "cli/token_labels.h"
 #include "data/batch.h"
+#include "data/listops.h"
 #include "data/prediction_input.h"
-#include "nn/attention_weights.h"
-#include "nn/multi_head_attention.h"
 #include "train/batching.h"
 #include "train/device_batch.h"
 
 namespace cosformer::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-// More of the output than this that the weights do not explain means that they are not the weights.
-constexpr double kMostDeviation = 1e-3;
-
-constexpr std::int64_t kMostTokens = 8192;
-
 struct Options {
   std::vector<std::string> runs;
   std::string config, task, attention, data_path, input, format = "auto", out = "attention-map";
   std::vector<std::string> assignments;
+  PromptOptions prompt;
   long long example = 1, layer = 1, head = 1;
   bool json = false;
 };
@@ -47,8 +37,6 @@ struct Looked {
   std::string name;
   std::shared_ptr<models::Classifier> model;
   train::RunConfig config;
-  at::Tensor weights;  // [H, T, T] of the layer
-  double deviation = 0;
 };
 
 train::RunConfig fresh_config(const Options& o, const std::string& attention) {
@@ -82,7 +70,7 @@ std::vector<Looked> trained_models(const Options& o) {
   }
   std::vector<Looked> all;
   for (const std::string& run : o.runs) {
-    Looked looked{"", train::load_trained(run), train::read_run(run), {}, 0};
+    Looked looked{"", train::load_trained(run), train::read_run(run)};
     looked.name = models::label_of(looked.config.model);
     all.push_back(std::move(looked));
     require_same_inputs(o.runs.front(), all.front(), run, all.back());
@@ -99,7 +87,7 @@ data::TaskData open_data(const train::RunConfig& config) {
 std::vector<Looked> fresh_models(const Options& o, const data::TaskData& task) {
   std::vector<Looked> all;
   for (const std::string& name : split_list(o.attention)) {
-    Looked looked{name + ", untrained", nullptr, fresh_config(o, name), {}, 0};
+    Looked looked{name + ", untrained", nullptr, fresh_config(o, name)};
     models::ModelConfig model = looked.config.model;
     model.input = train::input_of(task);
     at::manual_seed(static_cast<std::uint64_t>(looked.config.train.seed));
@@ -121,99 +109,55 @@ data::Batch one_example(const Options& o, const Looked& first, const data::Datas
   options.width_multiple = 1;  // no padding: every row and column of the picture is a token
   const std::uint32_t index[] = {static_cast<std::uint32_t>(o.example - 1)};
   data::Batch batch = data::make_batch(*dataset, index, options);
-  if (batch.first.width > kMostTokens) {
-    throw UserError("the input has " + with_commas(batch.first.width) + " tokens; the weights of more than " +
-                    with_commas(kMostTokens) + " are too many to write down: give a shorter one with --input");
-  }
+  require_few_tokens(batch.first.width);
   return batch;
 }
 
-// Runs the model over the batch with a recorder in the place of the layer's mechanism.
-void look(Looked& looked, const data::Batch& batch, long long layer) {
-  std::vector<std::shared_ptr<nn::MultiHeadAttention>> layers;
-  for (const auto& module : looked.model->modules()) {
-    if (auto attention = std::dynamic_pointer_cast<nn::MultiHeadAttention>(module)) layers.push_back(attention);
-  }
-  if (static_cast<std::size_t>(layer) > layers.size()) {
-    throw UserError("--layer " + std::to_string(layer) + ": " + looked.name + " has layers 1 to " +
-                    std::to_string(layers.size()));
-  }
+// The weights of the model's layer for the batch.
+SeenModel look(const Looked& looked, const data::Batch& batch, long long layer) {
   const std::int64_t longest = looked.model->config().input.max_length;
   if (batch.first.width > longest) {
     throw UserError("the input has " + with_commas(batch.first.width) + " tokens, and " + looked.name + " reads " +
                     with_commas(longest) + "; give a shorter one with --input or --example");
   }
-  nn::MultiHeadAttention& attention = *layers[static_cast<std::size_t>(layer) - 1];
-  const auto recorder = std::make_shared<nn::WeightRecorder>(attention.mechanism);
-  attention.mechanism = recorder;
-  const at::NoGradGuard no_grad;
-  train::logits_of(*looked.model, train::to_device(batch, at::kCPU));
-  looked.weights = recorder->weights()[0];
-  looked.deviation = recorder->deviation();
-  if (!(looked.deviation <= kMostDeviation)) {
-    throw Failure("the weights of " + looked.name + " times its values are not its output (off by " +
-                  significant(100 * looked.deviation) + "%): its output is not a sum of values");
-  }
+  return cli::look(*looked.model, looked.name, layer,
+                   [&] { train::logits_of(*looked.model, train::to_device(batch, at::kCPU)); });
 }
 
-std::string tsv_of(const at::Tensor& weights) {
-  const at::Tensor host = weights.to(at::kDouble).cpu().contiguous();
-  const double* row = host.data_ptr<double>();
-  std::string text;
-  std::array<char, 32> number{};
-  for (std::int64_t i = 0; i < host.size(0); ++i) {
-    for (std::int64_t j = 0; j < host.size(1); ++j) {
-      std::snprintf(number.data(), number.size(), j == 0 ? "%.9g" : "\t%.9g", *row++);
-      text += number.data();
-    }
-    text += '\n';
+// What the tokens of a text are called, one for each row of the weights; empty for images and rows of numbers.
+std::vector<std::string> labels_of(const Looked& looked, const SeenModel& seen, const data::SequenceBatch& sequence) {
+  const models::InputConfig& input = looked.model->config().input;
+  const bool listops = looked.config.data.task == "listops";
+  const bool bytes = input.vocabulary == data::kByteVocabulary && looked.config.data.task != "token_sequences";
+  if (input.image_width > 0 || sequence.tokens.empty() || (!listops && !bytes)) return {};
+  std::vector<std::uint8_t> stored;
+  for (std::int64_t at = 0; at < sequence.width; ++at) {
+    stored.push_back(static_cast<std::uint8_t>(sequence.tokens[static_cast<std::size_t>(at)] - data::kFirstToken));
   }
-  return text;
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
-
-void report(const Options& o, const std::vector<Looked>& all, const std::vector<std::string>& files) {
-  nlohmann::ordered_json json{{"layer", o.layer}, {"head", o.head}, {"files", files}};
-  json["models"] = nlohmann::ordered_json::array();
-  Table table({"", "head", "negative weights", "mean distance", "within 16 tokens", "entropy"});
-  for (const Looked& looked : all) {
-    nlohmann::ordered_json heads = nlohmann::ordered_json::array();
-    for (std::int64_t head = 0; head < looked.weights.size(0); ++head) {
-      const nn::WeightSummary s = nn::summarize_weights(looked.weights[head]);
-      table.add({looked.name, std::to_string(head + 1), significant(100 * s.negative_share) + "%",
-                 significant(s.mean_distance) + " tokens", significant(100 * s.near_share) + "%",
-                 significant(s.entropy) + " nats"});
-      heads.push_back({{"head", head + 1},
-                       {"negative_share", s.negative_share},
-                       {"mean_distance", s.mean_distance},
-                       {"share_within_16", s.near_share},
-                       {"entropy", s.entropy}});
-    }
-    json["models"].push_back({{"name", looked.name},
-                              {"tokens", looked.weights.size(1)},
-                              {"output_deviation", looked.deviation},
-                              {"heads", heads}});
+  std::vector<std::string> labels = listops ? std::vector<std::string>{} : byte_labels(stored);
+  for (std::size_t at = 0; listops && at < stored.size(); ++at) {
+    labels.emplace_back(data::listops::text_of(stored[at]));
   }
-  write_file((fs::path(o.out) / "summary.json").string(), json.dump(1) + "\n");
-  if (o.json) {
-    std::printf("%s\n", json.dump(1).c_str());
-    return;
-  }
-  std::printf("layer %lld, %lld tokens; each row of weights is a query\n\n%s\n", o.layer,
-              static_cast<long long>(all.front().weights.size(1)), table.text().c_str());
-  for (const Looked& looked : all) {
-    std::printf("%s: weights times values give the layer's output within %s of its greatest value\n",
-                looked.name.c_str(), significant(looked.deviation, 2).c_str());
-  }
-  for (const std::string& file : files) std::printf("%s\n", file.c_str());
+  // The token that a classifier may put before the text.
+  if (static_cast<std::size_t>(seen.weights.size(1)) > labels.size()) labels.insert(labels.begin(), "cls");
+  return labels;
 }
 
 void run_attention_map(const Options& o) {
+  const bool language = !o.runs.empty() && train::is_language(train::read_run(o.runs.front()));
+  if (language) {
+    if (!o.input.empty() || !o.config.empty() || !o.task.empty() || !o.attention.empty() || !o.assignments.empty() ||
+        !o.data_path.empty()) {
+      throw UserError("'" + o.runs.front() +
+                      "' is a language model: it reads --prompt or --prompt-file; leave --input, "
+                      "--data, --config, --task, --attention and --set out");
+    }
+    map_language_models(o.prompt, {o.out, o.layer, o.head, o.json}, o.runs);
+    return;
+  }
+  if (!o.prompt.given().empty()) {
+    throw UserError(o.prompt.given() + " is for language models; give --input");
+  }
   if (o.runs.empty() && o.attention.empty()) {
     throw UserError("say what to look into: the folder of a RUN, or --attention NAME for an untrained model");
   }
@@ -233,26 +177,12 @@ void run_attention_map(const Options& o) {
     dataset = task->test;
   }
   const data::Batch batch = one_example(o, first, dataset);
-  for (Looked& looked : all) look(looked, batch, o.layer);
-  std::error_code error;
-  fs::create_directories(o.out, error);
-  if (error) throw file_failure("make the folder", o.out, error.value());
-  std::vector<std::string> files;
-  std::vector<AttentionPicture> pictures;
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    const Looked& looked = all[at];
-    if (o.head > looked.weights.size(0)) {
-      throw UserError("--head " + std::to_string(o.head) + ": " + looked.name + " has heads 1 to " +
-                      std::to_string(looked.weights.size(0)));
-    }
-    const at::Tensor weights = looked.weights[o.head - 1];
-    const std::string name = "weights-" + std::to_string(at + 1) + ".tsv";
-    files.push_back((fs::path(o.out) / name).string());
-    write_file(files.back(), tsv_of(weights));
-    pictures.push_back({looked.name, weights});
+  std::vector<SeenModel> seen;
+  for (const Looked& looked : all) {
+    seen.push_back(look(looked, batch, o.layer));
+    seen.back().tokens = labels_of(looked, seen.back(), batch.first);
   }
-  files.push_back(draw_attention(pictures, (fs::path(o.out) / "map").string()));
-  report(o, all, files);
+  write_looks({o.out, o.layer, o.head, o.json}, seen);
 }
 
 }  // namespace
@@ -261,6 +191,8 @@ void add_attention_map(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   app.add_option("RUN", o->runs, "folders of runs; two or more are drawn side by side on the same input");
   app.add_option("--input", o->input, "a file, or - for standard input, as predict reads it; by default the test part");
+  app.add_option("--prompt", o->prompt.text, "of language models: the text that they read");
+  app.add_option("--prompt-file", o->prompt.file, "of language models: a file with the text, or - for standard input");
   app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
   app.add_option("--example", o->example, "which of the inputs")
       ->check(whole_number(1, 1LL << 31))
@@ -283,7 +215,8 @@ void add_attention_map(CLI::App& app) {
       "examples:\n"
       "  cosformer attention-map runs/listops-cosformer-0 runs/listops-softmax-0 --layer 2\n"
       "  echo '[MAX 2 9 [MIN 4 7 ] 0 ]' | cosformer attention-map runs/listops-cosformer-0 --input -\n"
-      "  cosformer attention-map --task listops --attention cosformer,softmax --head 3");
+      "  cosformer attention-map --task listops --attention cosformer,softmax --head 3\n"
+      "  cosformer attention-map runs/book --prompt 'Once upon a time' --layer 2 --head 4");
   app.callback([o] { run_attention_map(*o); });
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "cli/gnuplot.h"
+#include "cli/token_labels.h"
 
 namespace cosformer::cli {
 namespace {
@@ -44,11 +45,27 @@ Cells cells_of(const at::Tensor& weights) {
   return cells;
 }
 
+constexpr int kLeastSide = 460, kMargin = 140, kLabelPixels = 11;
+
+// Room for every label, where each token has one.
+int side_of(const AttentionPicture& picture) {
+  if (!all_have_room(picture.tokens)) return 2 * kLeastSide;
+  return std::max(kLeastSide, kMargin + kLabelPixels * static_cast<int>(picture.tokens.size()));
+}
+
+std::string axes_of(const AttentionPicture& picture) {
+  if (picture.tokens.empty()) return "set xtics norotate autofreq\nset ytics autofreq\n";
+  const std::string tics = token_tics(picture.tokens);
+  return std::string("set xtics ") + (all_have_room(picture.tokens) ? "norotate" : "rotate by 90 right") +
+         " font ',7' " + tics + "\nset ytics font ',7' " + tics + "\n";
+}
+
 }  // namespace
 
 std::string draw_attention(const std::vector<AttentionPicture>& pictures, const std::string& path) {
   std::string data, plots;
   double greatest = 0, least = 0;
+  int side_length = 0;
   for (std::size_t at = 0; at < pictures.size(); ++at) {
     const Cells cells = cells_of(pictures[at].weights);
     greatest = std::max(greatest, cells.greatest);
@@ -57,8 +74,9 @@ std::string draw_attention(const std::vector<AttentionPicture>& pictures, const 
     std::string block = "w";
     block += std::to_string(at);
     data += gnuplot_data(block, cells.lines);
-    plots += "set title " + gnuplot_quoted(pictures[at].title) + "\nplot $" + block + " matrix using ($1*" + side +
-             "+1):($2*" + side + "+1):3 with image notitle\n";
+    side_length = std::max(side_length, side_of(pictures[at]));
+    plots += axes_of(pictures[at]) + "set title " + gnuplot_quoted(pictures[at].title) + "\nplot $" + block +
+             " matrix using ($1*" + side + "+1):($2*" + side + "+1):3 with image notitle\n";
   }
   if (greatest <= 0) greatest = 1;
   std::ostringstream scale;
@@ -75,7 +93,7 @@ std::string draw_attention(const std::vector<AttentionPicture>& pictures, const 
                            "\nset size ratio 1\nset tics out nomirror\nset xlabel 'token'\nset ylabel 'query'\n"
                            "set yrange [*:*] reverse\nset xrange [*:*]\nset autoscale fix\nset colorbox\n" +
                            plots + "unset multiplot\n";
-  draw_with_gnuplot(body, path, {520 * count, 460});
+  draw_with_gnuplot(body, path, {(side_length + 60) * count, side_length});
   return path + ".png";
 }
 

@@ -10,7 +10,8 @@ namespace cosformer::cli {
 
 struct AttentionPicture {
   std::string title;
-  at::Tensor weights;  // [T, T]: a row is a query
+  at::Tensor weights;               // [T, T]: a row is a query
+  std::vector<std::string> tokens;  // what stands along both axes; empty: the tokens' numbers
 };
 
 // Draws PATH.png and PATH.svg and returns the first's path. Long sequences are averaged over squares of tokens. Throws
