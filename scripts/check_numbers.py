@@ -96,11 +96,12 @@ class Logs:
 
 def names_in(text: str) -> list[str]:
     """Logs and folders of logs that a text names, by links and in backticks, as paths under bench/results."""
-    result = [target.split("bench/results/")[1] for target in re.findall(r"\]\(([^)\s]*bench/results/[^)\s]*)\)", text)]
+    result = re.findall(r"\]\((?:[^)\s]*bench/)?results/([^)\s]*)\)", text)
     for word in re.findall(r"`([^`\s]+)`", text):
-        word = word.removeprefix("bench/results/")
-        if word.endswith(".log") or (word.split("/")[0] in ROOMS and "/" in word):
-            result.append(word)
+        path = word.removeprefix("bench/results/")
+        # A whole room is no name of a log.
+        if path.endswith(".log") or (path.split("/")[0] in ROOMS and "/" in path):
+            result.append(path)
     return sorted(set(result))
 
 
@@ -125,7 +126,7 @@ class History:
         return done.stdout if done.returncode == 0 else None
 
     def find(self, name: str) -> str | None:
-        """The commit of a hash's first digits, or whose first line begins with the name, which a rebase leaves alone."""
+        """The commit of a hash's first digits, or whose first line begins with the name, which outlives a rebase."""
         is_hash = re.fullmatch(r"[0-9a-f]{7,40}", name)
         return next((commit for commit, subject in self.subjects.items()
                      if (commit.startswith(name) if is_hash else subject.startswith(name))), None)
@@ -183,8 +184,8 @@ def check_age(log: str, commit: str, text: str, sources: list[Source], history: 
         return None
     newest = f"{later[0][:7]} '{history.subjects[later[0]][:60]}'"
     return (f"{log} is of commit {commit}, and {len(later)} commits since have changed what it measures, the last "
-            f"being {newest}; measure again, or say in the text that the numbers are of commit {commit}, or in sources.toml "
-            f"why these commits change nothing")
+            f"being {newest}; measure again, or say in the text that the numbers are of commit {commit}, or in "
+            f"sources.toml why these commits change nothing")
 
 
 def main() -> int:

@@ -15,7 +15,8 @@ expect 0 'softmax +2 ' "$program" attention-map cosformer_plus softmax --prompt 
 for file in map.png map.svg weights-1.tsv weights-2.tsv summary.json; do
   [ -s map/$file ] || fail "map/$file is missing"
 done
-# <eod> and eight bytes, of which two are one character; each sees itself and what came before, softmax' rows sum to one.
+# <eod> and eight bytes, of which two are one character; each sees itself and what came before, and softmax' rows sum to
+# one.
 python3 - > output.txt 2>&1 << 'PYTHON' || fail "the weights: $(cat output.txt)"
 for number in (1, 2):
     rows = [[float(x) for x in line.split("\t")] for line in open(f"map/weights-{number}.tsv")]
@@ -33,7 +34,8 @@ cmp -s head/weights-1.tsv map/weights-2.tsv && fail "two heads have the same wei
 expect 0 'layer 1' "$program" attention-map softmax --prompt 'the cät' --layer 1 --head 2 --out layer
 cmp -s layer/weights-1.tsv map/weights-2.tsv && fail "two layers have the same weights"
 printf 'the cät' > text.txt
-expect 0 '"share_within_16"' "$program" attention-map softmax --prompt-file text.txt --layer 2 --head 2 --out file --json
+expect 0 '"share_within_16"' "$program" attention-map softmax --prompt-file text.txt --layer 2 --head 2 --out file \
+  --json
 cmp -s file/weights-1.tsv map/weights-2.tsv || fail "a text from a file has other weights than the same as --prompt"
 
 expect 2 'has layers 1 to 2' "$program" attention-map softmax --prompt a --layer 3 --out none
