@@ -11,6 +11,8 @@ if(TARGET cosformer_cli)
   install(TARGETS cosformer_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY bench/peers DESTINATION ${CMAKE_INSTALL_DATADIR}/cosformer FILES_MATCHING PATTERN "*.py")
+install(FILES examples/python/cosformer.py examples/python/load_run.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/cosformer/python)
 install(DIRECTORY include/cosformer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT cosformerTargets NAMESPACE cosformer:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/cosformer)
 configure_package_config_file(cmake/cosformerConfig.cmake.in ${PROJECT_BINARY_DIR}/cosformerConfig.cmake

@@ -5,6 +5,8 @@
 // with φ = ReLU, θ = π/2M and γ = 1 in the published method. Layout [batch, time, heads, dim]; the last dimension is
 // contiguous, other strides are free. float32, bfloat16, float16, and float64 on the CPU. Both functions are
 // differentiable (once), and reachable from Python as torch.ops.cosformer.* after torch.ops.load_library.
+// What cannot work throws a std::runtime_error of one line: the argument, what was expected and what came. (In Python
+// it is a ValueError.)
 #pragma once
 
 #include <cstdint>

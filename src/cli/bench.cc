@@ -4,7 +4,6 @@
 #include <optional>
 #include <thread>
 
-#include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -21,6 +20,7 @@
 #include "cli/numbers.h"
 #include "cli/timing.h"
 #include "kernels/cpu/attention.h"
+#include "ops/plain_errors.h"
 
 namespace cosformer::cli {
 namespace {
@@ -135,10 +135,9 @@ Measurement prepare_or_explain(const BenchCase& c, const Effort& effort) {
   Measurement m;
   try {
     return prepare(c, effort);
-  } catch (const c10::Error& error) {
+  } catch (const std::exception& error) {
     m.c = c;
-    m.result.skipped = error.what_without_backtrace();
-    m.result.skipped = m.result.skipped.substr(0, m.result.skipped.find('\n'));
+    m.result.skipped = ops::first_line_of(error);
   }
   return m;
 }

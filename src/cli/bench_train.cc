@@ -6,7 +6,6 @@
 #include <optional>
 #include <thread>
 
-#include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -19,6 +18,7 @@
 #include "kernels/cpu/attention.h"
 #include "models/config.h"
 #include "nn/attention_config.h"
+#include "ops/plain_errors.h"
 
 namespace cosformer::cli {
 namespace {
@@ -100,18 +100,14 @@ std::vector<std::string> to_row(const TrainCase& c, const TrainMeasurement& m, d
   return row;
 }
 
-// What torch cannot do in one cell of the table (too little memory) leaves the others be.
+// What cannot be done in one cell of the table (too little memory, a mechanism that has no causal form) leaves the
+// others be.
 TrainMeasurement measure_or_explain(const TrainCase& c, const Options& o) {
   try {
     return measure_training(c, o.effort, o.exchange);
-  } catch (const UserError& error) {  // such as a mechanism that has no causal form
+  } catch (const std::exception& error) {
     TrainMeasurement m;
-    m.skipped = error.what();
-    return m;
-  } catch (const c10::Error& error) {
-    TrainMeasurement m;
-    m.skipped = error.what_without_backtrace();
-    m.skipped = m.skipped.substr(0, m.skipped.find('\n'));
+    m.skipped = ops::first_line_of(error);
     return m;
   }
 }

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "models/language_model.h"
 #include "nn/attention_traits.h"
+#include "ops/plain_errors.h"
 
 namespace cosformer::cli {
 namespace {
@@ -157,10 +158,6 @@ class Decoding {
   std::vector<double> times_;
 };
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
 }  // namespace
 
 std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& cases) {
@@ -187,8 +184,8 @@ std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& c
     try {
       decodings[at] = std::make_unique<Decoding>(model, cases[at]);
       gigabytes += needed;
-    } catch (const c10::Error& error) {  // too little memory for one context leaves the others be
-      results[at].skipped = first_line(error.what_without_backtrace());
+    } catch (const std::exception& error) {  // too little memory for one context leaves the others be
+      results[at].skipped = ops::first_line_of(error);
     }
   }
   const auto start = Clock::now();

@@ -1,8 +1,12 @@
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "base/error.h"
 #include "cosformer/nn.h"
 #include "kernels/attention.h"
+#include "nn/autocast.h"
+#include "ops/plain_errors.h"
 
 namespace cosformer::nn {
 namespace {
@@ -16,7 +20,28 @@ CosformerAttentionOptions checked(CosformerAttentionOptions o) {
     throw UserError("CosformerAttention: embed_dim / num_heads must be at most " +
                     std::to_string(kernels::kMaxHeadDim) + "; got " + std::to_string(o.embed_dim / o.num_heads));
   }
+  for (const auto& [name, width] : {std::pair("kdim", o.kdim), std::pair("vdim", o.vdim)}) {
+    if (width.has_value() && *width <= 0) {
+      throw UserError(std::string("CosformerAttention: ") + name + " must be at least 1; got " +
+                      std::to_string(*width));
+    }
+  }
   return o;
+}
+
+// Before the projection, which would say in its own words what does not fit.
+void check_input(const char* name, const at::Tensor& x, const at::Tensor& weight) {
+  const std::int64_t width = weight.size(1);
+  TORCH_CHECK_VALUE(x.defined(), "CosformerAttention: argument '", name, "' must be a tensor [batch, time, ", width,
+                    "]; got nothing");
+  TORCH_CHECK_VALUE(x.layout() == at::kStrided, "CosformerAttention: argument '", name,
+                    "' must be a dense tensor; got ", x.layout());
+  TORCH_CHECK_VALUE(x.dim() == 3 && x.size(2) == width, "CosformerAttention: argument '", name,
+                    "' must be [batch, time, ", width, "]; got ", x.sizes());
+  TORCH_CHECK_VALUE(x.device() == weight.device(), "CosformerAttention: argument '", name,
+                    "' must be on the module's device ", weight.device(), "; got ", x.device());
+  TORCH_CHECK_VALUE(x.scalar_type() == weight.scalar_type() || is_autocast(x), "CosformerAttention: argument '", name,
+                    "' must be of the module's dtype ", weight.scalar_type(), "; got ", x.scalar_type());
 }
 
 }  // namespace
@@ -32,7 +57,6 @@ CosformerAttentionImpl::CosformerAttentionImpl(CosformerAttentionOptions o) : op
 }
 
 at::Tensor CosformerAttentionImpl::split_heads(const at::Tensor& x) const {
-  TORCH_CHECK_VALUE(x.dim() == 3, "CosformerAttention: inputs must be [batch, time, width]; got ", x.sizes());
   return x.view({x.size(0), x.size(1), options.num_heads, options.embed_dim / options.num_heads});
 }
 
@@ -49,7 +73,12 @@ at::Tensor CosformerAttentionImpl::forward(const at::Tensor& query, const at::Te
   o.feature_map = options.feature_map;
   o.eps = options.eps;
   o.key_mask = key_mask;
-  return merge_heads(attention(split_heads(q_proj(query)), split_heads(k_proj(key)), split_heads(v_proj(value)), o));
+  return ops::with_plain_errors([&] {
+    check_input("query", query, q_proj->weight);
+    check_input("key", key, k_proj->weight);
+    check_input("value", value, v_proj->weight);
+    return merge_heads(attention(split_heads(q_proj(query)), split_heads(k_proj(key)), split_heads(v_proj(value)), o));
+  });
 }
 
 at::Tensor CosformerAttentionImpl::stream(const at::Tensor& x, AttentionState& state) {
@@ -57,12 +86,22 @@ at::Tensor CosformerAttentionImpl::stream(const at::Tensor& x, AttentionState& s
     throw UserError(
         "CosformerAttention: stream() needs options.causal and options.horizon, the most tokens it will see");
   }
+  if (options.kdim.value_or(options.embed_dim) != options.embed_dim ||
+      options.vdim.value_or(options.embed_dim) != options.embed_dim) {
+    throw UserError("CosformerAttention: stream() is self-attention, for which kdim and vdim must be embed_dim, " +
+                    std::to_string(options.embed_dim) + "; got kdim " +
+                    std::to_string(options.kdim.value_or(options.embed_dim)) + " and vdim " +
+                    std::to_string(options.vdim.value_or(options.embed_dim)));
+  }
   StreamOptions o;
   o.horizon = *options.horizon;
   o.feature_map = options.feature_map;
   o.eps = options.eps;
-  return merge_heads(
-      attention_with_state(split_heads(q_proj(x)), split_heads(k_proj(x)), split_heads(v_proj(x)), state, o));
+  return ops::with_plain_errors([&] {
+    check_input("x", x, q_proj->weight);
+    return merge_heads(
+        attention_with_state(split_heads(q_proj(x)), split_heads(k_proj(x)), split_heads(v_proj(x)), state, o));
+  });
 }
 
 AttentionState CosformerAttentionImpl::empty_state(std::int64_t batch) const {

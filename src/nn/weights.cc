@@ -1,6 +1,7 @@
 #include "cosformer/weights.h"
 
 #include "nn/tensor_file.h"
+#include "ops/plain_errors.h"
 
 namespace cosformer {
 namespace {
@@ -16,14 +17,16 @@ nn::NamedTensors tensors_of(const torch::nn::Module& module) {
 
 void save_weights(const std::string& path, const torch::nn::Module& module,
                   const std::map<std::string, std::string>& metadata) {
-  const nn::NamedTensors tensors = tensors_of(module);
-  std::map<std::string, std::string> checked = metadata;
-  checked[nn::kChecksumKey] = nn::checksum_of(tensors);
-  nn::write_tensors(path, tensors, checked);
+  ops::with_plain_errors([&] {
+    const nn::NamedTensors tensors = tensors_of(module);
+    std::map<std::string, std::string> checked = metadata;
+    checked[nn::kChecksumKey] = nn::checksum_of(tensors);
+    nn::write_tensors(path, tensors, checked);
+  });
 }
 
 void load_weights(const std::string& path, torch::nn::Module& module) {
-  nn::read_tensors(path, tensors_of(module));
+  ops::with_plain_errors([&] { nn::read_tensors(path, tensors_of(module)); });
 }
 
 }  // namespace cosformer

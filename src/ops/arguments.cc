@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace cosformer::ops {
 namespace {
@@ -28,9 +29,15 @@ std::int64_t index_of(const AttentionRequest& r, const char* argument, const std
   return -1;
 }
 
+// What a kernel could not read. Before anything else is asked of a tensor.
+void check_dense(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+  if (!x.defined()) return;
+  COSFORMER_CHECK(x.layout() == at::kStrided, name, "a dense tensor", x.layout());
+}
+
 void check_input(const AttentionRequest& r, const char* name, const at::Tensor& x) {
   COSFORMER_CHECK(x.defined(), name, "a tensor [batch, time, heads, dim]", "nothing");
-  COSFORMER_CHECK(x.layout() == at::kStrided, name, "a dense tensor", x.layout());
+  check_dense(r, name, x);
   COSFORMER_CHECK(x.dim() == 4, name, "of 4 dimensions [batch, time, heads, dim]", x.dim(), ": ", x.sizes());
   const auto type = x.scalar_type();
   const bool on_cpu_only = type == at::kDouble;
@@ -210,6 +217,12 @@ at::ScalarType accumulation_type(at::ScalarType type) {
 
 AttentionArguments check_arguments(const AttentionRequest& r) {
   check_qkv(r);
+  for (const auto& [name, tensor] :
+       {std::pair("theta", &r.theta), std::pair("log_decay", &r.log_decay), std::pair("key_mask", &r.key_mask),
+        std::pair("cu_seqlens_q", &r.cu_seqlens_q), std::pair("cu_seqlens_k", &r.cu_seqlens_k),
+        std::pair("state_kv", &r.state_kv), std::pair("state_z", &r.state_z), std::pair("position", &r.position)}) {
+    check_dense(r, name, *tensor);
+  }
   check_per_head(r, "theta", r.theta);
   check_per_head(r, "log_decay", r.log_decay);
   check_values_per_head(r);

@@ -1,7 +1,12 @@
 // The schemas, declared once, and the public operators under each dispatch key. Devices register themselves.
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
+#include "cosformer/attention.h"
 #include "ops/autograd.h"
 #include "ops/device_ops.h"
 #include "ops/registered.h"
@@ -125,6 +130,35 @@ BackwardResult meta_bwd(const at::Tensor&, const OptionalTensor&, const Optional
           a.has_state() ? at::empty_like(a.state_kv) : none, a.has_state() ? at::empty_like(a.state_z) : none};
 }
 
+// What attention_with_state begins with: the three tensors of AttentionState::empty, for queries and values like these.
+std::vector<at::Tensor> empty_state(const at::Tensor& q, const at::Tensor& v) {
+  const char* const op = "cosformer::attention_state";
+  for (const auto& [name, x] : {std::pair("q", &q), std::pair("v", &v)}) {
+    TORCH_CHECK_VALUE(x->dim() == 4, op, ": argument '", name,
+                      "' must be of 4 dimensions [batch, time, heads, dim]; got ", x->dim(), ": ", x->sizes());
+  }
+  const AttentionState state =
+      AttentionState::empty(q.size(0), q.size(2), q.size(3), v.size(3), q.options().requires_grad(false));
+  return {state.kv, state.z, state.position};
+}
+
+// The state as one argument, and advanced, position and all.
+std::tuple<at::Tensor, std::vector<at::Tensor>> carry_state(const at::Tensor& q, const at::Tensor& k,
+                                                            const at::Tensor& v, at::TensorList state, double horizon,
+                                                            const OptionalTensor& theta,
+                                                            const OptionalTensor& log_decay,
+                                                            c10::string_view feature_map, bool reweight,
+                                                            c10::string_view normalizer, double eps) {
+  TORCH_CHECK_VALUE(state.size() == 3,
+                    "cosformer::attention_with_state: argument 'state' must be the three tensors that "
+                    "attention_state makes (sums of keys and values, sums of keys, positions); got ",
+                    state.size());
+  static const auto op = registered<StreamResult(COSFORMER_STREAM_PARAMETERS)>("cosformer::attention_with_state");
+  const auto [out, kv, z] =
+      op.call(q, k, v, state[0], state[1], state[2], horizon, theta, log_decay, feature_map, reweight, normalizer, eps);
+  return {out, {kv, z, state[2] + q.size(1)}};
+}
+
 }  // namespace
 
 TORCH_LIBRARY(cosformer, m) {
@@ -136,6 +170,13 @@ TORCH_LIBRARY(cosformer, m) {
       "attention_with_state(Tensor q, Tensor k, Tensor v, Tensor state_kv, Tensor state_z, Tensor position, *, "
       "float horizon, Tensor? theta=None, Tensor? log_decay=None, str feature_map=\"relu\", bool reweight=True, "
       "str normalizer=\"sum\", float eps=1e-6) -> (Tensor out, Tensor state_kv, Tensor state_z)");
+  // Made of the one above, so that autograd, autocast and devices take part through it.
+  m.def(
+      "attention_with_state.carried(Tensor q, Tensor k, Tensor v, Tensor[] state, *, float horizon, "
+      "Tensor? theta=None, Tensor? log_decay=None, str feature_map=\"relu\", bool reweight=True, "
+      "str normalizer=\"sum\", float eps=1e-6) -> (Tensor out, Tensor[] state)",
+      carry_state);
+  m.def("attention_state(Tensor q, Tensor v) -> Tensor[]", empty_state);
   m.def("_attention_fwd(" COSFORMER_DEVICE_SCHEMA
         ", bool for_backward) -> (Tensor out, Tensor denominator, Tensor state_kv, Tensor state_z)");
   m.def(

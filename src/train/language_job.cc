@@ -205,8 +205,9 @@ void LanguageJob::restore_carried(const nn::NamedTensors& carried) {
     throw UserError("the checkpoint lacks '" + name + "' of the carried state; were the settings changed?");
   };
   const auto refuse = [](const std::string& name) {
-    return UserError("the carried state of the checkpoint is damaged, or of other settings ('" + name +
-                     "'); go on from an earlier checkpoint with --from");
+    return UserError("the checkpoint's '" + name +
+                     "' of the carried state does not fit: it is damaged, or of other settings; go on from an earlier "
+                     "checkpoint with --from");
   };
   const at::Tensor& windows = find("windows");
   if (windows.dim() != 0 || windows.scalar_type() != at::kLong) throw refuse("windows");

@@ -160,8 +160,8 @@ void Training::one_step(MetricsLog& metrics) {
   const std::int64_t number = state_.step + 1;
   try {
     pending.loss = step_.run(number, schedule_.at(number), inputs);
-  } catch (const c10::Error&) {
-    settle();  // an earlier loss may tell more
+  } catch (const std::exception&) {  // the operator refuses decays that are no numbers
+    settle();                        // an earlier loss may tell more
     for (const FlatParameters::Group& group : parameters_.groups()) {
       if (!group.values.isfinite().all().item<bool>()) {
         not_finite("a weight is not finite", number, pending.places);

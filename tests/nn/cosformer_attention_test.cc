@@ -1,5 +1,7 @@
 // The module against the method written out in tensor operations, as the released implementation has it.
+#include <functional>
 #include <numbers>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -87,6 +89,44 @@ TEST(CosformerAttention, RefusesWhatCannotWork) {
   CosformerAttention m(CosformerAttentionOptions{.embed_dim = 8, .num_heads = 2, .causal = true});
   AttentionState state = m->empty_state(1);
   EXPECT_THROW(m->stream(at::randn({1, 1, 8}), state), UserError);
+  EXPECT_THROW(CosformerAttention(CosformerAttentionOptions{.embed_dim = 8, .kdim = -1}), UserError);
+}
+
+// What nn.h promises: std::runtime_error that names the argument, in our words and without torch's backtrace.
+TEST(CosformerAttention, InputsThatDoNotFitAreRefusedByName) {
+  CosformerAttention m(
+      CosformerAttentionOptions{.embed_dim = 8, .num_heads = 2, .kdim = 6, .causal = true, .horizon = 9});
+  const auto x = at::randn({2, 5, 8}), keys = at::randn({2, 5, 6});
+  const auto refuse = [](const std::function<void()>& call, const std::vector<std::string>& words) {
+    try {
+      call();
+      ADD_FAILURE() << "accepted; expected a refusal with '" << words[0] << "'";
+    } catch (const std::runtime_error& error) {
+      const std::string message = error.what();
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      for (const std::string& word : words) {
+        EXPECT_NE(message.find(word), std::string::npos) << message << "\nlacks " << word;
+      }
+    }
+  };
+  refuse([&] { m->forward(x); }, {"'key'", "[batch, time, 6]", "[2, 5, 8]"});
+  refuse([&] { m->forward(x[0], keys, x); }, {"'query'", "[batch, time, 8]", "[5, 8]"});
+  refuse([&] { m->forward(x, keys, x.unsqueeze(0)); }, {"'value'", "[batch, time, 8]", "[1, 2, 5, 8]"});
+  refuse([&] { m->forward(x.to(at::kDouble), keys, x); }, {"'query'", "dtype Float", "Double"});
+  refuse([&] { m->forward(at::ones({2, 5, 8}, at::kLong), keys, x); }, {"'query'", "dtype Float", "Long"});
+  refuse([&] { m->forward(x, {}, x); }, {"'key'", "nothing"});
+  refuse([&] { m->forward(x, keys, at::randn({3, 5, 8})); }, {"'v'", "[2, 5, 2, dim]"});
+  refuse([&] { m->forward(x, keys, x, at::ones({2, 4}, at::kBool)); }, {"'key_mask'", "[2, 5]"});
+  refuse([&] { m->forward(x.to(at::kMeta), keys, x); }, {"'query'", "device cpu", "meta"});
+  AttentionState state = m->empty_state(2);
+  refuse([&] { m->stream(x, state); }, {"kdim and vdim must be embed_dim", "got kdim 6"});
+  refuse([&] { m->empty_state(-1); }, {"at least 0", "batch -1"});
+  CosformerAttention own(CosformerAttentionOptions{.embed_dim = 8, .num_heads = 2, .causal = true, .horizon = 9});
+  refuse([&] { own->stream(x[0], state); }, {"'x'", "[batch, time, 8]", "[5, 8]"});
+  AttentionState three = own->empty_state(3);
+  refuse([&] { own->stream(x, three); }, {"'state_kv'", "[2, 2, 2, 4, 4]", "[3, 2, 2, 4, 4]"});
+  AttentionState nothing;
+  refuse([&] { own->stream(x, nothing); }, {"'state_kv'", "nothing"});
 }
 
 }  // namespace

@@ -84,6 +84,28 @@ TEST(LanguageJob, ACarriedStateMatters) {
   EXPECT_NE(second_loss("true"), second_loss("false"));
 }
 
+// A checkpoint whose carried state has other shapes is refused by name, and not by torch when it meets the next window.
+TEST(LanguageJob, ACarriedStateThatDoesNotFitIsRefused) {
+  const TemporaryDirectory folder;
+  write_bytes(folder.file("text.txt"), random_text(3000));
+  const RunConfig config = small_language_run(
+      folder, "lm", {"data.carry=true", "data.max_length=64", "model.positions=none", "attention.convolution=3"});
+  const LanguageData data = open_text(config);
+  LanguageJob job(config, data);
+  job.begin({0, 0}, false);
+  job.loss(job.next().inputs);
+  const nn::NamedTensors carried = job.carried();
+  job.restore_carried(carried);
+  for (const auto& [name, tensor] : carried) {
+    nn::NamedTensors wrong = carried;
+    for (auto& [other, replaced] : wrong) {
+      if (other == name) replaced = replaced.unsqueeze(0);
+    }
+    const std::string refusal = message_of<UserError>([&] { job.restore_carried(wrong); });
+    EXPECT_NE(refusal.find("'" + name + "' of the carried state does not fit"), std::string::npos) << refusal;
+  }
+}
+
 TEST(LanguageJob, RefusesWhatDoesNotGoTogether) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("text.txt"), random_text(3000));
