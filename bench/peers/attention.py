@@ -4,12 +4,18 @@ Peers, all written here from their published descriptions:
   released        the cosFormer authors' forms: features of size 2d; bidirectional through one d x 2d product,
                   causal through prefix sums of every token's outer product
   chunked_torch   the causal form in chunks, written with tensor operations
-  softmax         torch's scaled dot product attention (its fused kernels where torch has them)
+  softmax_unfused softmax written out: scores, their softmax, the product with the values
+  softmax_fused   torch's scaled dot product attention, where torch has it (2.0 on); on a GPU each of its kernels
   fla             flash-linear-attention's chunked kernel on 2d features, where it is importable (GPU)
   ours            torch.ops.cosformer.attention
   copy            as many bytes as the pass has to read and write, copied: what the memory allows
 
-Prints one JSON object per line; `cosformer bench peers` runs this and makes the table.
+Prints one JSON object per line; `cosformer bench peers` runs this and makes the table. Without --library only the
+peers: for an interpreter whose torch is not the operator's.
+
+The times of CPU peers depend on the allocator: malloc's own settings give large matrices back to the system and have
+them cleared anew each time, which nearly doubles the time of softmax written out. The program keeps such memory, and
+runs this with settings of malloc that do the same.
 """
 import argparse
 import json
@@ -65,10 +71,21 @@ def chunked_torch(q, k, v, chunk=64):
     return rows.reshape(batch, heads, length, value_dim).transpose(1, 2)
 
 
+HAS_FUSED_SOFTMAX = hasattr(torch.nn.functional, "scaled_dot_product_attention")
+
+
 def softmax(q, k, v, causal):
+    """The best that this torch has."""
+    return (softmax_fused if HAS_FUSED_SOFTMAX else softmax_unfused)(q, k, v, causal)
+
+
+def softmax_fused(q, k, v, causal):
     q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-    if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+
+
+def softmax_unfused(q, k, v, causal):
+    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
     scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
     if causal:
         hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
@@ -82,7 +99,7 @@ def softmax_backend(name):
 
     def run(q, k, v, causal):
         with sdpa_kernel(getattr(SDPBackend, name)):
-            return softmax(q, k, v, causal)
+            return softmax_fused(q, k, v, causal)
 
     return run
 
@@ -102,9 +119,11 @@ def peers(causal, device):
     table["released"] = released_causal if causal else released_bidirectional
     if causal:
         table["chunked_torch"] = chunked_torch
-    table["softmax"] = lambda q, k, v: softmax(q, k, v, causal)
+    if device == "cpu":
+        table["softmax_unfused"] = lambda q, k, v: softmax_unfused(q, k, v, causal)
+        if HAS_FUSED_SOFTMAX:
+            table["softmax_fused"] = lambda q, k, v: softmax_fused(q, k, v, causal)
     if device == "cuda":
-        del table["softmax"]
         for name in ("FLASH_ATTENTION", "CUDNN_ATTENTION"):
             run = softmax_backend(name)
             table["softmax_" + name.split("_")[0].lower()] = lambda q, k, v, run=run: run(q, k, v, causal)
@@ -124,7 +143,7 @@ def bytes_needed(name, batch, heads, length, dim, element, causal):
     """The largest intermediate, so that what cannot fit is skipped rather than killed."""
     if name.startswith("released") and causal:
         return 3 * batch * heads * length * 2 * dim * dim * element
-    if name == "softmax" and not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+    if name == "softmax_unfused":
         return 4 * batch * heads * length * length * element
     return 0
 
@@ -146,11 +165,16 @@ def milliseconds(run, seconds, device):
     return statistics.median(times), times[0], times[min(repeats - 1, repeats * 9 // 10)]
 
 
-def exact_head(q, k, v, causal):
+def exact_head(name, q, k, v, causal):
     """One head of the definition in float64, on a few rows."""
     length = q.shape[1]
     q, k, v = (x[0, :, 0].detach().double().cpu() for x in (q, k, v))
     rows = torch.arange(0, length, max(1, length // 16))
+    if name.startswith("softmax"):
+        scores = q[rows] @ k.T / math.sqrt(q.shape[-1])
+        if causal:
+            scores = scores.masked_fill(torch.arange(length)[None, :] > rows[:, None], -math.inf)
+        return rows, scores.softmax(dim=-1) @ v
     angle = (rows[:, None] - torch.arange(length)[None, :]).double() * (math.pi / (2 * length))
     w = (q[rows].relu() @ k.relu().T) * angle.cos()
     if causal:
@@ -185,17 +209,17 @@ def measure(name, call, arguments, length, causal, backward):
     out = run()
     if out is None:
         return None
-    error = None
-    if not name.startswith("softmax"):
-        rows, expected = exact_head(q, k, v, causal)
-        error = (out[0, rows.to(out.device), 0].detach().double().cpu() - expected).abs().max().item()
+    rows, expected = exact_head(name, q, k, v, causal)
+    error = (out[0, rows.to(out.device), 0].detach().double().cpu() - expected).abs().max().item()
     del out
     return milliseconds(run, arguments.seconds, device), error
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", required=True)
+    parser.add_argument("--library", help="libcosformer.so; without it the peers alone")
+    parser.add_argument("--causal", choices=["yes", "no", "both"], default="both")
+    parser.add_argument("--pass", dest="passes", choices=["fwd", "fwd+bwd", "both"], default="both")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--lengths", default="1024,4096")
@@ -209,13 +233,16 @@ def main():
     most_bytes = arguments.most_bytes
     if most_bytes is None:
         most_bytes = torch.cuda.mem_get_info()[0] if arguments.device == "cuda" else 1.2e10
-    torch.ops.load_library(arguments.library)
+    if arguments.library:
+        torch.ops.load_library(arguments.library)
     torch.set_num_threads(arguments.threads)
     element = torch.empty(0, dtype=getattr(torch, arguments.dtype)).element_size()
     for length in map(int, arguments.lengths.split(",")):
-        for causal in (True, False):
-            for backward in (False, True):
+        for causal in {"yes": (True,), "no": (False,), "both": (True, False)}[arguments.causal]:
+            for backward in {"fwd": (False,), "fwd+bwd": (True,), "both": (False, True)}[arguments.passes]:
                 for name, call in peers(causal, arguments.device).items():
+                    if name in ("ours", "copy") and not arguments.library:
+                        continue
                     line = {"bench": "peers", "peer": name, "torch": torch.__version__, "device": arguments.device,
                             "dtype": arguments.dtype, "causal": causal, "pass": "fwd+bwd" if backward else "fwd",
                             "batch": arguments.batch, "heads": arguments.heads, "length": length,

@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "cli/allocation_peak.h"
 #include "cli/decode_bench.h"
+#include "cli/softmax_error.h"
 #include "cosformer/attention.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/reference/reference.h"
@@ -167,19 +168,13 @@ void compare_with_oracle(const BenchCase& c, const Inputs& x, const Outputs& y, 
   }
 }
 
-// Softmax against float64 on a few rows of one head; its bound is twice one rounding of the largest value.
 void compare_softmax(const BenchCase& c, const Inputs& x, const Outputs& y, BenchResult& result) {
   const auto head = [](const at::Tensor& t) {
     return t.detach().select(0, 0).select(1, 0).to(at::kCPU).to(at::kDouble);
   };
-  const at::Tensor q = head(x.q), k = head(x.k), v = head(x.v), out = head(y.out);
-  for (long long row = 0; row < c.length; row += std::max(1LL, c.length / 16)) {
-    const long long seen = c.causal ? row + 1 : c.length;
-    const at::Tensor scores = at::matmul(k.narrow(0, 0, seen), q[row]) / std::sqrt(static_cast<double>(c.dim));
-    const at::Tensor exact = at::matmul(at::softmax(scores, 0), v.narrow(0, 0, seen));
-    result.max_error = std::max(result.max_error, (exact - out[row]).abs().max().item<double>());
-  }
-  result.error_bound = 2 * kernels::unit_roundoff(c.dtype) * v.abs().max().item<double>();
+  const SoftmaxError e = softmax_error(head(x.q), head(x.k), head(x.v), head(y.out), c.causal, c.dtype);
+  result.max_error = e.error;
+  result.error_bound = e.bound;
 }
 
 double median_of(std::vector<double> values) {

@@ -90,7 +90,7 @@ class Rounds {
                 who.attention + " --lengths " + std::to_string(c.length) + " --causal " + (c.causal ? "yes" : "no") +
                 exchange + arguments_of(c, effort_) + " --json " + line + " > /dev/null && cat " + line;
     } else {
-      command = shell_quoted(python_) + " " + shell_quoted(script_) + " --peer " + who.attention + " --length " +
+      command = measured_python(python_) + " " + shell_quoted(script_) + " --peer " + who.attention + " --length " +
                 std::to_string(c.length) + (c.causal ? " --causal" : "") + exchange + " --most-bytes " +
                 std::to_string(static_cast<long long>(0.8 * available_memory())) + arguments_of(c, effort_);
     }

@@ -45,17 +45,38 @@ fs::path find_script(const std::string& what, const std::string& name, const std
   throw UserError(what + ": no " + name + " found in" + looked + "\nGive its folder with --scripts");
 }
 
+namespace {
+
+bool runs(const std::string& python, const std::string& code) {
+  const std::string command = shell_quoted(python) + " -c " + shell_quoted(code) + " > /dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+}  // namespace
+
+bool has_torch(const std::string& python) {
+  return runs(python, "import torch");
+}
+
+bool has_our_torch(const std::string& python) {
+  return runs(python, "import torch; torch.ops.load_library(\"" + library_path() + "\")");
+}
+
 std::string find_python_with_torch(const std::string& what, const std::string& python) {
   std::vector<std::string> candidates{"python3", "/usr/bin/python3"};
   if (!python.empty()) candidates = {python};
-  const std::string probe = "import torch; torch.ops.load_library(\"" + library_path() + "\")";
   for (const std::string& candidate : candidates) {
-    const std::string command = shell_quoted(candidate) + " -c " + shell_quoted(probe) + " > /dev/null 2>&1";
-    if (std::system(command.c_str()) == 0) return candidate;
+    if (has_our_torch(candidate)) return candidate;
   }
   throw UserError(what +
                   ": no Python found whose torch is the one this program was built with; install python3-torch or name "
                   "one with --python");
+}
+
+std::string measured_python(const std::string& python) {
+  return "env "
+         "GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776:glibc.malloc.hugetlb=1 " +
+         shell_quoted(python);
 }
 
 bool run_json_lines(const std::string& command, const std::function<void(nlohmann::json line)>& handle) {

@@ -27,18 +27,20 @@ std::string name_of(const EvaluatedRun& run, const std::vector<EvaluatedRun>& ru
 }  // namespace
 
 std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::TaskData& task) {
-  Table table({"", "accuracy", "loss", "parameters", "trained in", "tokens/s", "peak memory"});
+  Table table({"", "accuracy", "loss", "parameters", "trained in", "tokens/s", "peak of tensors", "peak resident"});
   for (const data::Floor& floor : data::floors(*task.train, *task.test)) {
-    table.add({"floor: " + floor.rule, percent(floor.accuracy), "", "", "", "", ""});
+    table.add({"floor: " + floor.rule, percent(floor.accuracy), "", "", "", "", "", ""});
   }
   for (const EvaluatedRun& run : runs) {
     std::vector<std::string> row{
-        name_of(run, runs), percent(run.evaluation.accuracy), significant(run.evaluation.loss, 4), "", "", "", ""};
+        name_of(run, runs), percent(run.evaluation.accuracy), significant(run.evaluation.loss, 4), "", "", "", "", ""};
     if (const auto result = train::read_result_summary(run.folder)) {
       row[3] = with_commas(result->parameters);
       row[4] = human_seconds(result->seconds);
       row[5] = with_commas(std::llround(result->tokens_per_second));
       row[6] = human_bytes(result->peak_memory);
+      // Runs of before do not say it.
+      if (result->peak_resident > 0) row[7] = human_bytes(result->peak_resident);
     }
     table.add(row);
   }

@@ -15,6 +15,7 @@
 #include "cli/allocation_peak.h"
 #include "cli/command.h"
 #include "cli/curves.h"
+#include "cli/memory.h"
 #include "train/precision.h"
 
 namespace cosformer::cli {
@@ -53,6 +54,7 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
   if (device.is_cuda() && std::getenv("OMP_NUM_THREADS") == nullptr) at::set_num_threads(1);
   const AllocationPeak peak(device);
   observer.peak_memory = [&] { return peak.bytes(); };
+  observer.peak_resident = most_resident_bytes;
   train::TrainResult result = train::train(request, job, observer);
   line.reset();
   if (result.ending == train::Ending::kInterrupted) {
@@ -63,7 +65,8 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
   if (result.ending == train::Ending::kStoppedEarly) log.write("stopped early: no better evaluation for a while");
   log.write("trained " + with_commas(result.state.step) + " steps in " + human_seconds(result.state.seconds) + ", " +
             with_commas(std::llround(result.tokens_per_second)) + " tokens/s while training, at most " +
-            human_bytes(result.peak_memory) + " of tensors");
+            human_bytes(result.peak_memory) + " of tensors; the process had " + human_bytes(result.peak_resident) +
+            " in the machine's memory");
   log.write(draw_curves(request.run));
   return result;
 }

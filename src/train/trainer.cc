@@ -254,12 +254,14 @@ TrainResult Training::finish(Ending ending) {
       ending = Ending::kInterrupted;  // the last checkpoint is there: going on begins with these evaluations
     }
   }
+  if (observer_.peak_resident) result.peak_resident = observer_.peak_resident();
   result.ending = ending;
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
   if (state_.step == first_step_) {  // nothing was trained: what was measured while it was is kept
     if (const std::optional<ResultSummary> before = read_result_summary(run_)) {
       if (before->peak_memory > 0) result.peak_memory = before->peak_memory;
+      if (before->peak_resident > 0) result.peak_resident = before->peak_resident;
       observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
       return result;
     }
@@ -280,6 +282,7 @@ void Training::write_result(const TrainResult& result) {
       {"tokens_per_second", result.tokens_per_second},
       {"steps_per_second", static_cast<double>(state_.step) / std::max(state_.training_seconds, 1e-9)},
       {"peak_memory", result.peak_memory},
+      {"peak_resident", result.peak_resident},
   };
   for (const auto& [name, value] : result.valid.metrics) json["valid_" + name] = value;
   for (const auto& [name, value] : result.test.metrics) json["test_" + name] = value;

@@ -16,7 +16,8 @@ struct Observer {
   std::function<void(const std::string& line)> say;  // a line worth keeping
   // After each step; `loss` is the latest that is known (it may be some steps old), NaN before the first.
   std::function<void(const TrainState& state, double loss, double tokens_per_second)> step;
-  std::function<double()> peak_memory;  // bytes held at most since the training began; may be empty
+  std::function<double()> peak_memory;    // bytes of tensors held at most since the training began; may be empty
+  std::function<double()> peak_resident;  // bytes that the process had in the machine's memory at most; may be empty
 };
 
 enum class Ending { kFinished, kStoppedEarly, kInterrupted };
@@ -26,7 +27,8 @@ struct TrainResult {
   TrainState state;
   PartResult valid, test;        // of the best weights, not when interrupted; empty for a part that is not there
   double tokens_per_second = 0;  // while training, evaluations and checkpoints not counted
-  double peak_memory = 0;        // bytes; 0: nobody watched
+  double peak_memory = 0;        // bytes of tensors; 0: nobody watched
+  double peak_resident = 0;      // bytes of the whole process in the machine's memory; 0: nobody watched
   std::int64_t parameters = 0;
 };
 

@@ -69,6 +69,8 @@ for field in bench impl pass device dtype causal batch heads length dim threads 
     fail "'$field' is not on every line of the JSON file"
   fi
 done
+expect 0 "bench beside softmax, whose bound is that of its formula" "$cosformer" bench attention --lengths 64,128 \
+  --seconds 0.01
 expect 0 "bench of decoding" "$cosformer" bench attention --pass decode --lengths 1,3 --batch 3 --heads 2 --dims 16 \
   --seconds 0.02 --rounds 2 --impl chunked --dtypes float32,bfloat16 --decay both --json "$work/decode.json"
 if [ "$(grep -c '"pass":"decode".*"roof_fraction":[0-9]' "$work/decode.json")" -ne 8 ]; then
@@ -114,6 +116,25 @@ if python3 -c "import torch" 2> "$work/no_torch" || /usr/bin/python3 -c "import 
     fail "expected a copy in each of 4 settings:"
     cat "$work/peers.json"
   fi
+  # An interpreter with another torch, which cannot load the operator: its peers run beside, and are marked.
+  cat > "$work/other_python" <<'SCRIPT'
+#!/bin/sh
+case "$*" in *load_library*) exit 1 ;; esac
+command -v python3 > /dev/null && python3 -c "import torch" 2> /dev/null && exec python3 "$@"
+exec /usr/bin/python3 "$@"
+SCRIPT
+  chmod +x "$work/other_python"
+  expect 0 "bench peers with another torch" "$cosformer" bench peers --lengths 64 --heads 2 --dim 16 --seconds 0.01 \
+    --python "$work/other_python" --json "$work/peers.json"
+  contains out "softmax_unfused *"
+  contains out "in a process of its own with this torch"
+  contains out "GLIBC_TUNABLES=glibc.malloc.mmap_max=0"
+  if [ "$(grep -c '"median_ms":[0-9]' "$work/peers.json")" -ne 28 ]; then
+    fail "not all of 28 peers were measured:"
+    cat "$work/peers.json"
+  fi
+  expect 2 "bench peers with no Python" "$cosformer" bench peers --lengths 64 --python /bin/false
+  contains err "is no Python that can import torch"
   # The same model in torch, from the same weights: the losses of five steps must be the same.
   expect 0 "bench train beside torch" "$cosformer" bench train --peers --rounds 1 --lengths 64 --width 32 --batch 2 \
     --seconds 0.01 --json "$work/train.json"
