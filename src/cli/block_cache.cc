@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kPages = std::size_t{256} << 10, kHugePage = std::size_t{2} << 20;
 
-// What is kept besides, as a share of the most that was in use; and how much larger than asked for a block may be.
+// What is kept besides is at most this share of the most that was in use; that much larger than asked for a block may
+// be.
 constexpr std::size_t kShare = 4;
 
 // Lengths that are nearly the same get blocks that are the same.
@@ -45,7 +46,8 @@ BlockCache::Block BlockCache::take(std::size_t bytes) {
     return block;
   }
   const std::size_t most = std::max(most_, in_use_ + size);
-  while (!kept_.empty() && in_use_ + size + kept_bytes_ > most + most / kShare) release_oldest();
+  const std::size_t room = most + std::max(most / kShare, kLeastKept);
+  while (!kept_.empty() && in_use_ + size + kept_bytes_ > room) release_oldest();
   kept_.reserve(++blocks_);  // so that giving them all back needs no memory
   block = {map(size), size};
   if (block.data == nullptr) {

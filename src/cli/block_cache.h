@@ -19,6 +19,9 @@ class BlockCache {
     std::size_t size = 0;
   };
 
+  // So much is always kept: page faults of a small model's tensors would cost more than their memory is worth.
+  static constexpr std::size_t kLeastKept = std::size_t{128} << 20;
+
   BlockCache() = default;
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
