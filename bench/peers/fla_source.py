@@ -13,7 +13,7 @@ def use(tree):
     """Makes `fla` importable from TREE, the folder that holds the folder fla. Throws where it does not."""
     folder = pathlib.Path(tree) / "fla"
     if not (folder / "ops").is_dir():
-        raise SystemExit(f"--fla {tree}: there is no folder fla/ops; expected the source tree of flash-linear-attention")
+        raise SystemExit(f"--fla {tree}: it has no folder fla/ops; expected the source tree of flash-linear-attention")
     for name, path in (("fla", folder), ("fla.ops", folder / "ops")):
         package = types.ModuleType(name)
         package.__path__ = [str(path)]

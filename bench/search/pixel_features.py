@@ -190,7 +190,8 @@ def run(name, data, steps, until):
                     for i in range(0, len(test_images), 100))
     seconds = time.time() - begin
     print(f"{name:36s} test {100 * right / len(test_images):.2f}%  steps {steps}  {seconds:.0f} s  "
-          f"{steps * BATCH * N / seconds / 1e3:.0f}k pixels/s  parameters {sum(p.numel() for p in model.parameters())}  "
+          f"{steps * BATCH * N / seconds / 1e3:.0f}k pixels/s  "
+          f"parameters {sum(p.numel() for p in model.parameters())}  "
           f"losses {curve}", flush=True)
 
 
