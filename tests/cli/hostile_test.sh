@@ -55,11 +55,13 @@ mkfifo pipe
 for what in pipe /dev/zero; do
   expect 2 'not a regular file' "${soon[@]}" "$program" predict run --input "$what"
   expect 2 'not a regular file' "${soon[@]}" "$program" train --config "$what" --out none
-  expect 2 'cannot find the data' "${soon[@]}" "$program" train --task text_files --data "$what" --set data.format=tsv --out none
+  expect 2 'cannot find the data' "${soon[@]}" "$program" train --task text_files --data "$what" \
+    --set data.format=tsv --out none
   expect 2 'not a regular file' "${soon[@]}" "$program" train --task lm --data "$what" --out none
 done
 cp -r run piped
-for file in result.json metrics.jsonl checkpoints/step-00000020/checkpoint.json checkpoints/step-00000020/model.safetensors; do
+for file in result.json metrics.jsonl checkpoints/step-00000020/checkpoint.json \
+  checkpoints/step-00000020/model.safetensors; do
   mv "piped/$file" kept
   mkfifo "piped/$file"
   expect 2 'not a regular file' "${soon[@]}" "$program" train --resume piped
@@ -82,7 +84,8 @@ expect 2 'nested deeper than 64' "${soon[@]}" "$program" info piped --json
 
 # Absurd settings: refused before anything is built.
 for setting in model.width=65536 train.accumulate=4611686018427387904 train.epochs=1e300; do
-  expect 2 'more than this machine|must be a' "${soon[@]}" "${train[@]}" --out none --set model.layers=1000 --set "$setting"
+  expect 2 'more than this machine|must be a' "${soon[@]}" "${train[@]}" --out none --set model.layers=1000 \
+    --set "$setting"
 done
 
 # A folder that links to itself, a line without an end, a small file that unpacks to a large one.
@@ -96,8 +99,10 @@ expect 0 'trained 2 steps' "${soon[@]}" "${lm[@]}" --data texts --out circle
 head -c 70000000 /dev/zero | tr '\0' 'a' > long.txt
 expect 2 'a line in it is longer than 64 MB.*data.max_line_megabytes' "${soon[@]}" "${lm[@]}" --data long.txt \
   --set data.documents=lines --out none
-expect 2 'a line in it is longer than 64 MB' "${soon[@]}" "$program" data corpus --input long.txt --documents lines --cache cache
-expect 0 'documents' "${soon[@]}" "$program" data corpus --input long.txt --documents lines --cache cache --max-line-megabytes 80
+expect 2 'a line in it is longer than 64 MB' "${soon[@]}" "$program" data corpus --input long.txt \
+  --documents lines --cache cache
+expect 0 'documents' "${soon[@]}" "$program" data corpus --input long.txt --documents lines --cache cache \
+  --max-line-megabytes 80
 rm long.txt cache/*.tokens
 head -c 400000000 /dev/zero | gzip -1 > zeros.txt.gz
 expect 2 'unpack it \(gunzip\)' "${soon[@]}" "${lm[@]}" --data zeros.txt.gz --out none
