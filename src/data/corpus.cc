@@ -188,7 +188,7 @@ Corpus open_corpus(const CorpusOptions& options, TokenizerPointer tokenizer) {
   if (!options.valid.empty()) corpus.valid = CorpusPart(open_part(options.valid));
   if (!options.test.empty()) corpus.test = CorpusPart(open_part(options.test));
 
-  SplitParts parts = split_cache(train, options.valid.empty() ? options.valid_fraction : 0,
+  SplitParts parts = split_cache(train, *tokenizer, options.valid.empty() ? options.valid_fraction : 0,
                                  options.test.empty() ? options.test_fraction : 0, options.split_seed);
   corpus.train = std::move(parts.train);
   if (options.valid.empty()) corpus.valid = std::move(parts.valid);

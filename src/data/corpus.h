@@ -54,8 +54,8 @@ struct CorpusOptions {
   std::uint64_t longest_line = std::uint64_t{64} << 20;
   RowPolicy rows;
 
-  // Where no files are given for a part, this share of the training tokens is held out for it: documents drawn by the
-  // seed when there are many, else the end of the text. 0: the part stays empty.
+  // Where no files are given for a part, this share of the training tokens is held out for it (corpus_split.h). 0: the
+  // part stays empty.
   double valid_fraction = 0.01, test_fraction = 0;
   std::uint64_t split_seed = 0;
 
@@ -72,6 +72,12 @@ std::string default_cache_folder();
 
 class TokenCache;  // corpus_cache.h
 
+// A place in a cache, between two tokens: the segment that it lies in or begins, and what the cache holds before it.
+struct TokenPlace {
+  std::uint64_t segment = 0;
+  TextCounts before;
+};
+
 // A part of a corpus as one row of tokens. Cheap to copy; every function may be called from several threads.
 class CorpusPart {
  public:
@@ -80,6 +86,8 @@ class CorpusPart {
   explicit CorpusPart(std::shared_ptr<const TokenCache> cache);
   // The segments of it with these numbers, in rising order.
   CorpusPart(std::shared_ptr<const TokenCache> cache, const std::vector<std::uint64_t>& segments);
+  // What lies between two places, which may be inside of segments.
+  CorpusPart(std::shared_ptr<const TokenCache> cache, const TokenPlace& begin, const TokenPlace& end);
 
   const TextCounts& counts() const { return counts_; }
   std::uint64_t tokens() const { return counts_.tokens; }
@@ -92,11 +100,11 @@ class CorpusPart {
   void document_starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const;
 
  private:
-  // Neighbouring segments that are neighbours in the cache too.
+  // Neighbouring segments that are neighbours in the cache too; of the first and the last a part may be left out.
   struct Run {
     std::uint64_t part_begin = 0, cache_begin = 0, first_segment = 0, end_segment = 0;
   };
-  void add_run(std::uint64_t first_segment, std::uint64_t end_segment);
+  void add_run(const TokenPlace& begin, const TokenPlace& end);
   std::size_t run_at(std::uint64_t place) const;
 
   std::shared_ptr<const TokenCache> cache_;

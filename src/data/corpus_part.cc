@@ -9,7 +9,12 @@
 namespace cosformer::data {
 
 CorpusPart::CorpusPart(std::shared_ptr<const TokenCache> cache) : cache_(std::move(cache)) {
-  add_run(0, cache_->ends().size());
+  add_run({}, {cache_->ends().size(), cache_->before(cache_->ends().size())});
+}
+
+CorpusPart::CorpusPart(std::shared_ptr<const TokenCache> cache, const TokenPlace& begin, const TokenPlace& end)
+    : cache_(std::move(cache)) {
+  add_run(begin, end);
 }
 
 CorpusPart::CorpusPart(std::shared_ptr<const TokenCache> cache, const std::vector<std::uint64_t>& segments)
@@ -17,16 +22,21 @@ CorpusPart::CorpusPart(std::shared_ptr<const TokenCache> cache, const std::vecto
   for (std::size_t i = 0; i < segments.size();) {
     std::size_t end = i + 1;
     while (end < segments.size() && segments[end] == segments[end - 1] + 1) ++end;
-    add_run(segments[i], segments[end - 1] + 1);
+    const std::uint64_t behind = segments[end - 1] + 1;
+    add_run({segments[i], cache_->before(segments[i])}, {behind, cache_->before(behind)});
     i = end;
   }
 }
 
-void CorpusPart::add_run(std::uint64_t first_segment, std::uint64_t end_segment) {
-  if (first_segment == end_segment) return;
-  const TextCounts before = cache_->before(first_segment), after = cache_->before(end_segment);
-  runs_.push_back({counts_.tokens, before.tokens, first_segment, end_segment});
-  counts_.documents += after.documents - before.documents + !cache_->begins_document(first_segment);
+void CorpusPart::add_run(const TokenPlace& begin, const TokenPlace& end) {
+  const TextCounts &before = begin.before, &after = end.before;
+  if (begin.segment == end.segment && before.tokens == after.tokens) return;
+  const bool ends_inside = end.segment < cache_->ends().size() && after.tokens > cache_->before(end.segment).tokens;
+  runs_.push_back({counts_.tokens, before.tokens, begin.segment, end.segment + (ends_inside ? 1 : 0)});
+  const bool begins_inside = before.tokens > cache_->before(begin.segment).tokens;
+  counts_.documents += after.documents - before.documents;
+  // What is left of a document counts as one.
+  if (begins_inside || !cache_->begins_document(begin.segment)) ++counts_.documents;
   counts_.tokens += after.tokens - before.tokens;
   counts_.bytes += after.bytes - before.bytes;
   counts_.words += after.words - before.words;
@@ -61,7 +71,7 @@ void CorpusPart::document_starts(std::uint64_t begin, std::uint64_t end, std::ve
   for (std::size_t number = run_at(begin); number < runs_.size() && runs_[number].part_begin < end; ++number) {
     const Run& run = runs_[number];
     const auto place_of = [&](std::uint64_t segment) {
-      return cache_->before(segment).tokens - run.cache_begin + run.part_begin;
+      return std::max(cache_->before(segment).tokens, run.cache_begin) - run.cache_begin + run.part_begin;
     };
     // The first segment that begins at or behind `begin`.
     std::uint64_t segment = run.first_segment;

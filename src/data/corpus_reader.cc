@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/text_encoding.h"
 #include "data/white_space.h"
 
 namespace cosformer::data {
@@ -42,6 +43,7 @@ void BlockReader::open_next_file() {
   line_ = 1;
   wanted_ = std::max(block_bytes_, kByteOrderMark.size());
   fill();
+  refuse_wide_text(path, buffer_);
   if (buffer_.starts_with(kByteOrderMark)) buffer_.erase(0, kByteOrderMark.size());
   if (jsonl_) continues_ = false;
 }

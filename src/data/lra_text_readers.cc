@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "data/delimited_text.h"
 #include "data/file_content.h"
+#include "data/text_encoding.h"
 #include "data/text_readers.h"
 
 namespace cosformer::data {
@@ -29,6 +30,7 @@ std::string_view checked_text(std::string_view text, const ImdbOptions& options,
 template <typename AddRow>
 void for_each_row(const std::string& path, RowReporter& reporter, AddRow&& add_row) {
   const std::string content = read_content(path);
+  refuse_wide_text(path, content);
   DelimitedText rows(content, '\t', Quoting::kNone);
   for (DelimitedText::Row row; rows.next(row);) {
     try {

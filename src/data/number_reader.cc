@@ -13,7 +13,9 @@
 #include "data/class_labels.h"
 #include "data/delimited_text.h"
 #include "data/file_content.h"
+#include "data/separator.h"
 #include "data/table_columns.h"
+#include "data/text_encoding.h"
 #include "data/white_space.h"
 
 namespace cosformer::data {
@@ -133,6 +135,7 @@ Loaded parse_numbers(const std::string& path, std::string_view content, const Nu
     throw UserError("a vocabulary of " + std::to_string(options.vocabulary) +
                     " ids holds no token; expected at least " + std::to_string(kFirstToken + 1));
   }
+  refuse_wide_text(path, content);
   DelimitedText rows(content, options.delimiter, Quoting::kRfc4180);
   RowReporter reporter(options.rows);
   ClassLabels labels(options.classes);
@@ -144,6 +147,12 @@ Loaded parse_numbers(const std::string& path, std::string_view content, const Nu
   }
   const std::size_t label_column =
       options.label_column.empty() ? kAbsent : find_column(path, header, options.label_column);
+  bool is_first = true;
+  const auto hint = [&] {
+    const std::string separator = separator_hint(content, options.delimiter);
+    if (!separator.empty() || !is_first || options.header) return separator;
+    return std::string("; if this line is the table's header, set data.header=yes");
+  };
   NumberCollector collector(options);
   while (rows.next(row)) {
     try {
@@ -151,8 +160,9 @@ Loaded parse_numbers(const std::string& path, std::string_view content, const Nu
       collector.add(row.fields, label_column, labels);
       reporter.used_line(row.line);
     } catch (const UserError& error) {
-      reporter.bad(path, "line", row.line, error.what());
+      reporter.bad(path, "line", row.line, error.what() + hint());
     }
+    is_first = false;
   }
   DatasetBuilder builder = collector.to_builder();
   DatasetInfo info;

@@ -18,6 +18,7 @@
 #include "data/smaller_images.h"
 #include "data/table_columns.h"
 #include "data/task_parts.h"
+#include "data/text_encoding.h"
 #include "data/white_space.h"
 
 namespace cosformer::data {
@@ -48,6 +49,7 @@ template <typename Add>
 Loaded read_lines(const Request& request, DatasetBuilder& builder, Add&& add) {
   RowReporter reporter(request.rows());
   const std::string content = request.content();
+  refuse_wide_text(request.name, content);
   DelimitedText lines(content, '\n', Quoting::kNone);  // a line has one field: itself
   for (DelimitedText::Row row; lines.next(row);) {
     std::string_view line = row.fields.front();
@@ -142,6 +144,7 @@ PredictionInput read_sequences(const Request& request) {
   options.content = request.info.content;
   options.vocabulary = request.info.vocabulary;
   options.classes = request.info.classes;
+  options.delimiter = separator_of(request.config).value_or(options.delimiter);
   options.header = header_of(request.config).value_or(false);
   options.rows = request.rows();
   const std::string column = sequence_label_column(request.config);

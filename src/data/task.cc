@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/class_report.h"
 #include "data/smaller_images.h"
 #include "data/task_parts.h"
 
@@ -140,6 +141,7 @@ TaskData open_task(const DataConfig& config, const Progress& progress) {
   add_report_notes(config, parts.report, data.notes);
   data.report = std::move(parts.report);
   data.valid_is_test = parts.valid_is_test;
+  for (const std::string& doubt : doubts_about_classes(class_counts(data))) data.notes.push_back(doubt);
   data.description = config.task + ": " + parts.source + "; " + std::to_string(data.train->size()) + " training, " +
                      std::to_string(data.valid->size()) + " validation, " + std::to_string(data.test->size()) +
                      " test examples; " +

@@ -26,7 +26,8 @@ struct DataConfig {
   std::string valid_path, test_path;                             // own data; empty: held out of the training part
   std::string labels_path, valid_labels_path, test_labels_path;  // idx_images; empty: beside the images
   std::string format = "auto";                                   // of tables: auto (by name), tsv, csv, jsonl
-  std::string header = "auto";                                   // of tables: auto, yes, no
+  std::string separator = "auto";  // of tables: auto (by name), tab, comma, semicolon, bar, space, or a character
+  std::string header = "auto";     // of tables: auto, yes, no
   std::string text_column = "text";
   std::string second_text_column;                                  // empty: "second_text" for text_pairs
   std::string source_column = "source", target_column = "target";  // text_to_text

@@ -1,11 +1,14 @@
 // The user's own files as tasks: the training file decides classes and tokens, the others follow it.
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "data/file_content.h"
 #include "data/image_readers.h"
 #include "data/number_reader.h"
+#include "data/table_columns.h"
 #include "data/task_parts.h"
+#include "data/white_space.h"
 
 namespace cosformer::data {
 namespace {
@@ -27,14 +30,42 @@ TaskParts load_parts(const DataConfig& config, Load&& load) {
   return parts;
 }
 
-// A header that was read as an example is one of a class that nobody else has.
+// The first row is alone with its class, where most classes have several.
+bool first_is_alone(const Dataset& train) {
+  std::vector<std::size_t> counts(train.info().classes.size());
+  for (std::size_t i = 0; i < train.size(); ++i) ++counts[static_cast<std::size_t>(train.label(i))];
+  const auto several = std::count_if(counts.begin(), counts.end(), [](std::size_t count) { return count > 1; });
+  return counts[static_cast<std::size_t>(train.label(0))] == 1 && several > 0 &&
+         2 * static_cast<std::size_t>(several) + 1 >= counts.size();
+}
+
+// The first row has a word for each text, where nearly all others have several.
+bool first_is_words(const Dataset& pairs) {
+  const auto is_word = [](const SequenceView& text) {
+    const auto* begin = static_cast<const char*>(text.data);
+    return std::none_of(begin, begin + text.size, is_space);
+  };
+  const auto are_words = [&](const Example& e) { return is_word(e.first) && is_word(e.second); };
+  if (!are_words(pairs.get(0))) return false;
+  std::size_t others = 0;
+  for (std::size_t i = 1; i < pairs.size(); ++i) others += are_words(pairs.get(i)) ? 1 : 0;
+  return 10 * others < pairs.size();
+}
+
+// A header that was read as an example is one of a class that nobody else has, or words among sentences.
 void note_lone_first_row(const DataConfig& config, TaskParts& parts) {
   constexpr std::size_t kFewExamples = 8;
   const Dataset& train = *parts.train;
   if (header_of(config).has_value() || train.size() < kFewExamples) return;
-  for (std::size_t i = 1; i < train.size(); ++i) {
-    if (train.label(i) == train.label(0)) return;
+  if (config.task == "text_to_text") {
+    if (!column_number(config.source_column) || !column_number(config.target_column) || !first_is_words(train)) return;
+    const Example first = train.get(0);
+    const auto text = [](const SequenceView& s) { return excerpt({static_cast<const char*>(s.data), s.size}); };
+    parts.notes.push_back("the first row is " + text(first.first) + " and " + text(first.second) +
+                          "; if it is the header of the table, say so with data.header=yes");
+    return;
   }
+  if (!first_is_alone(train)) return;
   parts.notes.push_back("the first row is the only example of class '" +
                         train.info().classes[static_cast<std::size_t>(train.label(0))] +
                         "'; if it is the header of the table, say so with data.header=yes");
@@ -114,6 +145,7 @@ TaskParts open_sequences(const DataConfig& config, const Progress&) {
   options.content = config.task == "token_sequences" ? Content::kTokens : Content::kValues;
   options.label_column = sequence_label_column(config);
   options.header = header_of(config);
+  options.delimiter = separator_of(config).value_or(options.delimiter);
   options.vocabulary = config.vocabulary;
   options.rows.skip_bad_rows = config.skip_bad_rows;
   TaskParts parts = load_parts(config, [&](const std::string& path, const std::string&, const Dataset* train) {

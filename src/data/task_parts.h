@@ -59,5 +59,7 @@ TextOptions text_options(const DataConfig& config);
 // The label's column of sequences, which is the first one unless the settings name another.
 std::string sequence_label_column(const DataConfig& config);
 std::optional<bool> header_of(const DataConfig& config);
+// Nothing: as the file's name says.
+std::optional<char> separator_of(const DataConfig& config);
 
 }  // namespace cosformer::data

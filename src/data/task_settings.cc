@@ -1,4 +1,7 @@
 // The table of tasks, and the settings that say which of them is meant and where it lies.
+#include <cctype>
+#include <utility>
+
 #include "base/error.h"
 #include "data/image_readers.h"
 #include "data/language_config.h"
@@ -123,6 +126,23 @@ std::optional<bool> header_of(const DataConfig& config) {
   return config.header == "yes";
 }
 
+std::optional<char> separator_of(const DataConfig& config) {
+  const std::string& text = config.separator;
+  if (text == "auto") return std::nullopt;
+  for (const auto& [name, character] :
+       {std::pair{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"bar", '|'}, {"space", ' '}, {"\\t", '\t'}}) {
+    if (text == name) return character;
+  }
+  const bool is_mark = text.size() == 1 && static_cast<unsigned char>(text[0]) < 0x80 && text != "\"" &&
+                       std::isalnum(static_cast<unsigned char>(text[0])) == 0 && text != "\n" && text != "\r";
+  if (!is_mark) {
+    throw UserError("data.separator is " + excerpt(text) +
+                    "; expected auto, tab, comma, semicolon, bar, space, or a single character that is no letter, "
+                    "digit or quote");
+  }
+  return text[0];
+}
+
 Reading reading_of(const DataConfig& config) {
   if (config.reading == "auto") return Reading::kAsContent;
   if (config.reading == "tokens") return Reading::kTokens;
@@ -153,6 +173,7 @@ TextOptions text_options(const DataConfig& config) {
     options.label_column.clear();
   }
   options.header = header_of(config);
+  options.separator = separator_of(config);
   options.max_length = static_cast<std::size_t>(effective_max_length(config));
   options.rows.skip_bad_rows = config.skip_bad_rows;
   return options;
@@ -174,6 +195,9 @@ void add_settings(Settings& settings, DataConfig& config) {
   settings.add("data.valid_labels_path", config.valid_labels_path, "the same of data.valid_path");
   settings.add("data.test_labels_path", config.test_labels_path, "the same of data.test_path");
   settings.add("data.format", config.format, "of text files; auto: by their names", {"auto", "tsv", "csv", "jsonl"});
+  settings.add("data.separator", config.separator,
+               "of tables: what stands between columns: tab, comma, semicolon, bar, space or another character; auto: "
+               "by their names");
   settings.add("data.header", config.header, "of tables; auto: there is one when a column is given by name",
                {"auto", "yes", "no"});
   settings.add("data.text_column", config.text_column, "name, number from 1 or JSON key of the text");

@@ -13,10 +13,12 @@
 namespace cosformer::data {
 
 enum class TextFormat {
-  kByName,  // by the file's ending: .tsv .csv .jsonl (also .ndjson), with or without .gz
-  kTsv,     // columns separated by tabs, no quoting
-  kCsv,     // RFC 4180
-  kJsonl,   // a JSON object on each line
+  // By the file's ending: .tsv .csv .jsonl (also .ndjson), with or without .gz; others where a separator is given are
+  // read as CSV.
+  kByName,
+  kTsv,    // columns separated by tabs, no quoting
+  kCsv,    // RFC 4180
+  kJsonl,  // a JSON object on each line
 };
 
 struct TextOptions {
@@ -27,6 +29,7 @@ struct TextOptions {
   std::string second_text_column;      // empty: one text a row
   std::string label_column = "label";  // empty: the rows have no label
   bool label_optional = false;         // a table without that column, a row without that key: no label
+  std::optional<char> separator;       // of columns; by default a comma in CSV and a tab in TSV
   std::optional<bool> header;          // by default there is one when a column is given by name
   std::vector<std::string> classes;    // given: no other labels are accepted, and labels get these numbers
   std::size_t max_length = 0;          // bytes kept of each text; 0: all

@@ -9,7 +9,9 @@
 #include "data/class_labels.h"
 #include "data/delimited_text.h"
 #include "data/file_content.h"
+#include "data/separator.h"
 #include "data/table_columns.h"
+#include "data/text_encoding.h"
 #include "data/text_readers.h"
 
 namespace cosformer::data {
@@ -19,14 +21,17 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
 
-TextFormat format_of(const std::string& path, TextFormat asked) {
-  if (asked != TextFormat::kByName) return asked;
+TextFormat format_of(const std::string& path, const TextOptions& options) {
+  if (options.format != TextFormat::kByName) return options.format;
   std::string name = path;
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   if (name.ends_with(".tsv")) return TextFormat::kTsv;
   if (name.ends_with(".csv")) return TextFormat::kCsv;
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return TextFormat::kJsonl;
-  refuse_file(path, "its name does not tell its format; expected .tsv, .csv or .jsonl, or say which it is");
+  if (options.separator) return TextFormat::kCsv;
+  refuse_file(path,
+              "its name does not tell its format; expected .tsv, .csv or .jsonl, or say which it is (data.format), or "
+              "what separates its columns (data.separator)");
 }
 
 // Puts rows into the data set, whatever format they come from.
@@ -88,7 +93,10 @@ class TextCollector {
 void collect_table(const std::string& path, std::string_view content, TextFormat format, const TextOptions& options,
                    TextCollector& collector) {
   const bool csv = format == TextFormat::kCsv;
-  DelimitedText rows(content, csv ? ',' : '\t', csv ? Quoting::kRfc4180 : Quoting::kNone);
+  const char separator = options.separator.value_or(csv ? ',' : '\t');
+  const bool quotes = csv || separator != '\t';
+  DelimitedText rows(content, separator, quotes ? Quoting::kRfc4180 : Quoting::kNone);
+  const auto hint = [&] { return separator_hint(content, separator); };
   std::vector<std::string> columns = {options.text_column};
   for (const std::string& column : {options.second_text_column, options.label_column}) {
     if (!column.empty()) columns.push_back(column);
@@ -105,7 +113,11 @@ void collect_table(const std::string& path, std::string_view content, TextFormat
     const bool optional = options.label_optional && column == options.label_column;
     const bool named = std::find(header.begin(), header.end(), column) != header.end();
     const bool absent = optional && !named && (!header.empty() || !column_number(column));
-    places.emplace_back(column, absent ? kAbsent : find_column(path, header, column));
+    try {
+      places.emplace_back(column, absent ? kAbsent : find_column(path, header, column));
+    } catch (const UserError& error) {
+      throw UserError(error.what() + hint());
+    }
   }
 
   while (rows.next(row)) {
@@ -124,7 +136,7 @@ void collect_table(const std::string& path, std::string_view content, TextFormat
       if (optional && place >= row.fields.size()) return std::string();  // kAbsent among them
       if (place >= row.fields.size()) {
         throw UserError("it has " + std::to_string(row.fields.size()) + " columns; expected at least " +
-                        std::to_string(place + 1));
+                        std::to_string(place + 1) + hint());
       }
       return row.fields[place];
     });
@@ -162,15 +174,17 @@ void collect_json_lines(std::string_view content, const TextOptions& options, Te
 }  // namespace
 
 Loaded load_text(const std::string& path, const TextOptions& options) {
-  format_of(path, options.format);  // before anything is read
+  format_of(path, options);  // before anything is read
   return parse_text(path, read_content(path), options);
 }
 
 Loaded parse_text(const std::string& path, std::string_view content, const TextOptions& options) {
   if (options.text_column.empty()) throw UserError("no text column was given; expected its name or number");
-  const TextFormat format = format_of(path, options.format);
+  const TextFormat format = format_of(path, options);
+  refuse_wide_text(path, content);
   TextCollector collector(path, options);
   if (format == TextFormat::kJsonl) {
+    if (options.separator) refuse_file(path, "it is JSONL, which has no data.separator; leave that out");
     collect_json_lines(content, options, collector);
   } else {
     collect_table(path, content, format, options, collector);

@@ -33,6 +33,7 @@ TokenizerPointer learn_pieces(const ReadTexts& read, std::uint64_t total, const 
   SentencePieceOptions pieces;
   pieces.model = options.pieces;
   pieces.threads = options.threads;
+  pieces.vocabulary_key = options.vocabulary_key;
   if (options.vocabulary != 0) pieces.vocabulary = static_cast<std::int32_t>(options.vocabulary);
   const double share = std::min(1.0, options.sample_bytes / std::max(1.0, static_cast<double>(total)));
   std::vector<std::string> texts;

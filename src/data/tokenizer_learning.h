@@ -13,12 +13,13 @@
 namespace cosformer::data {
 
 struct LearningOptions {
-  std::string kind = "sentencepiece";  // or words
-  std::int64_t vocabulary = 0;         // 0: 8,000 pieces, all words
-  std::uint64_t least_count = 1;       // words that are rarer are <unk>
-  std::string pieces = "unigram";      // or bpe
-  double sample_bytes = 50e6;          // sentencepiece learns from so much of the text, taken evenly
-  unsigned threads = 0;                // of sentencepiece; 0: all cores
+  std::string kind = "sentencepiece";           // or words
+  std::int64_t vocabulary = 0;                  // 0: 8,000 pieces, all words
+  std::string vocabulary_key = "--vocabulary";  // what the user sets it with, for messages
+  std::uint64_t least_count = 1;                // words that are rarer are <unk>
+  std::string pieces = "unigram";               // or bpe
+  double sample_bytes = 50e6;                   // sentencepiece learns from so much of the text, taken evenly
+  unsigned threads = 0;                         // of sentencepiece; 0: all cores
 
   // Called with what is done ("counting words", "reading") and the bytes there are; gives what is to be called with
   // bytes read. May be empty.

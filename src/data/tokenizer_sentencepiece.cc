@@ -247,6 +247,15 @@ class TrainingSentences {
   std::uint64_t number_ = 0, given_ = 0;
 };
 
+// What the library says, without its place in the library's source and advice about options that are its own.
+std::string reason_of(const std::string& problem) {
+  const std::size_t place = problem.rfind("] ");
+  std::string reason = place == std::string::npos ? problem : problem.substr(place + 2);
+  reason = reason.substr(0, std::min(reason.find(" Increase vocab_size"), std::size_t{300}));
+  while (reason.ends_with('.')) reason.pop_back();
+  return reason;
+}
+
 }  // namespace
 
 bool sentencepiece_available() {
@@ -299,7 +308,8 @@ TokenizerPointer train_sentencepiece(const NextText& next, const SentencePieceOp
   if (sentences.given() == 0) throw UserError("there is no text to learn a vocabulary from; give files with text");
   if (!done) {
     throw UserError("SentencePiece could not learn a vocabulary of " + std::to_string(options.vocabulary) +
-                    " pieces: " + problem.substr(0, 300) + "; try another --vocabulary, or more text");
+                    " pieces: " + reason_of(problem) + "; set another number of pieces with " + options.vocabulary_key +
+                    ", or give more text");
   }
   return parse_sentencepiece(model, "the model just learned");
 }

@@ -25,10 +25,11 @@ TokenizerPointer parse_sentencepiece(std::string_view model, const std::string& 
 TokenizerPointer load_sentencepiece(const std::string& path);
 
 struct SentencePieceOptions {
-  std::int32_t vocabulary = 8000;  // ids, all special ones included
-  std::string model = "unigram";   // or "bpe"
-  unsigned threads = 0;            // 0: all cores. The number belongs to the result: sums are made per thread
-  double share = 1;                // of the lines are learned from, drawn at random but always the same
+  std::int32_t vocabulary = 8000;               // ids, all special ones included
+  std::string vocabulary_key = "--vocabulary";  // what the user sets it with, for messages
+  std::string model = "unigram";                // or "bpe"
+  unsigned threads = 0;  // 0: all cores. The number belongs to the result: sums are made per thread
+  double share = 1;      // of the lines are learned from, drawn at random but always the same
 };
 
 // Gives the next text to learn from, or false at the end.

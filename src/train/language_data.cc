@@ -84,6 +84,7 @@ data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string&
   data::LearningOptions options;
   options.kind = named;
   options.vocabulary = config.text.tokenizer_vocabulary;
+  options.vocabulary_key = "data.tokenizer_vocabulary";
   if (progress) {
     options.progress = [&](const std::string& what, std::uint64_t bytes) -> std::function<void(std::size_t)> {
       return [report = progress(what), bytes, done = std::size_t{0}](std::size_t more) mutable {
