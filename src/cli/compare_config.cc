@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
 #include "cli/lists.h"
 #include "nn/attention_config.h"
+#include "train/setting_readers.h"
 
 namespace cosformer::cli {
 namespace {
@@ -112,6 +114,32 @@ void require_complete(const CompareConfig& c, const std::string& where) {
   }
 }
 
+// A setting of all tasks that none of them reads, and one of a task that this task does not read.
+void require_read_settings(const CompareConfig& c) {
+  std::optional<std::vector<std::string>> by_none;
+  for (const ComparedTask& task : c.tasks) {
+    train::RunConfig own_config, config;
+    Settings own, all;
+    train::add_settings(own, own_config);
+    train::add_settings(all, config);
+    all.read_values(c.settings);
+    for (Settings* settings : {&own, &all}) {
+      settings->read_values(task.file);
+      for (const std::string& assignment : task.assignments) settings->assign(assignment);
+    }
+    for (const std::string& assignment : c.assignments) all.assign(assignment);
+    train::require_read(own, config.data);
+    const std::vector<std::string> unread = train::unread_settings(all, config.data);
+    if (!by_none) by_none = unread;
+    std::erase_if(*by_none,
+                  [&](const std::string& key) { return std::find(unread.begin(), unread.end(), key) == unread.end(); });
+  }
+  if (!by_none || by_none->empty()) return;
+  std::string list;
+  for (const std::string& key : *by_none) list += (list.empty() ? "" : ", ") + train::with_readers(key);
+  throw UserError("settings: no task of this comparison reads " + list + "; leave that out");
+}
+
 // Settings that no cell could have are refused before anything runs.
 void require_known_settings(const CompareConfig& c) {
   train::RunConfig run;
@@ -209,6 +237,7 @@ CompareConfig compare_config_from(const CompareFlags& flags) {
   }
   require_complete(c, where);
   require_known_settings(c);
+  require_read_settings(c);
   c.name = !flags.config.empty() ? fs::path(flags.config).stem().string() : c.tasks.front().name;
   if (flags.speed_only) c.name = flags.config.empty() && flags.task.empty() ? "speed" : c.name + "-speed";
   return c;

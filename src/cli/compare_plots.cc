@@ -108,12 +108,13 @@ class Drawing {
     by_length("memory", "Memory of training by length", "megabytes",
               [](const SpeedPoint& p) { return p.peak_bytes / 1e6; });
     for (const std::string& task : tasks) {
+      const double floor = best_floor(floors_, task);
       if (is_language(task)) {
-        curves(task, "valid_bits_per_byte", 1, "validation bits per byte");
+        curves(task, "valid_bits_per_byte", 1, "validation bits per byte", floor);
       } else {
-        curves(task, "valid_accuracy", 100, "validation accuracy, %");
+        curves(task, "valid_accuracy", 100, "validation accuracy, %", floor);
       }
-      curves(task, "loss", 1, "training loss");
+      curves(task, "loss", 1, "training loss", -1);
     }
     return plots_;
   }
@@ -273,7 +274,9 @@ class Drawing {
   };
   using Curve = std::map<long long, Mean>;  // by step
 
-  void curves(const std::string& task, const std::string& quantity, double factor, const std::string& label) {
+  // `floor`: below 0 there is none of that quantity.
+  void curves(const std::string& task, const std::string& quantity, double factor, const std::string& label,
+              double floor) {
     std::vector<std::pair<std::string, Curve>> named;  // over all seeds, in the cells' order
     for (const CellResult& cell : cells_) {
       if (cell.task != task || cell.state != CellState::kFinished) continue;
@@ -291,10 +294,13 @@ class Drawing {
                       look_.colour(name) + " title " + gnuplot_quoted(name));
     }
     if (parts.empty()) return;
+    long long last = 0;
+    for (const auto& [name, curve] : named) last = curve.empty() ? last : std::max(last, curve.rbegin()->first);
+    if (floor >= 0) parts.push_back(floor_line(floor));
     draw(task + "-" + quantity, task + ": " + label,
          "The mean over seeds; where a curve has more than " + std::to_string(kCurvePoints) +
              " points, each is the mean over a stretch of the training.",
-         data + kFrame + "set xlabel 'step'\nset format x '%.0s%c'\nset ylabel " + gnuplot_quoted(label) + "\nplot " +
+         data + kFrame + gnuplot_step_axis(last) + "set ylabel " + gnuplot_quoted(label) + "\nplot " +
              joined_with_commas(parts) + "\n");
   }
 

@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/floor_lines.h"
 #include "train/language_evaluation.h"
 
 namespace cosformer::cli {
 
-// Draws RUN/context.svg and .png; returns what to tell the user: where it is, or why there is none.
+// Draws RUN/context.svg and .png, the floors (in nats per token) as level lines; returns what to tell the user: where
+// it is, or why there is none.
 std::string draw_contexts(const std::string& run, const std::string& title,
-                          const std::vector<train::ContextRange>& ranges);
+                          const std::vector<train::ContextRange>& ranges, const std::vector<PlotFloor>& floors);
 
 }  // namespace cosformer::cli

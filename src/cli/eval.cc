@@ -98,7 +98,8 @@ void run_eval(const Options& o) {
   std::printf("%s\n", task.description.c_str());
   for (const std::string& note : task.notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s part, %s examples:\n\n%s", o.part.c_str(),
-              with_commas(static_cast<long long>(task.test->size())).c_str(), accuracy_table(runs, task).c_str());
+              with_commas(static_cast<long long>(task.test->size())).c_str(),
+              accuracy_table(runs, data::floors(*task.train, *task.test)).c_str());
 }
 
 }  // namespace

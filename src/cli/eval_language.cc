@@ -119,7 +119,7 @@ void print_tables(const LanguageEvalOptions& o, const std::vector<Evaluated>& fl
   }
 }
 
-void print_contexts(const std::vector<Evaluated>& runs) {
+void print_contexts(const std::vector<Evaluated>& floors, const std::vector<Evaluated>& runs) {
   for (const Evaluated& run : runs) {
     Table table({"tokens before", "tokens", "loss", "perplexity"});
     for (const train::ContextRange& range : run.evaluation.by_context) {
@@ -130,7 +130,14 @@ void print_contexts(const std::vector<Evaluated>& runs) {
                  significant(std::exp(loss), 5)});
     }
     std::printf("\n%s by what was read before:\n%s", run.label.c_str(), table.text().c_str());
-    std::printf("%s\n", draw_contexts(run.folder, run.label, run.evaluation.by_context).c_str());
+    std::vector<PlotFloor> lines;
+    for (const Evaluated& floor : floors) {
+      // Of another tokenizer's tokens a loss says nothing here.
+      if (floor.evaluation.counts == run.evaluation.counts) {
+        lines.push_back({floor.label.substr(7), floor.evaluation.loss()});
+      }
+    }
+    std::printf("%s\n", draw_contexts(run.folder, run.label, run.evaluation.by_context, lines).c_str());
   }
 }
 
@@ -204,7 +211,7 @@ void eval_language(const LanguageEvalOptions& o) {
     return;
   }
   print_tables(o, floors, runs);
-  print_contexts(runs);
+  print_contexts(floors, runs);
 }
 
 }  // namespace cosformer::cli

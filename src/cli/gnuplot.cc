@@ -17,6 +17,11 @@ std::string gnuplot_data(const std::string& name, const std::string& lines) {
   return "$" + name + " << EOD\n" + lines + "EOD\n";
 }
 
+std::string gnuplot_step_axis(long long last) {
+  const std::string format = last < 20'000 ? "%.0f" : "%.0s%c";
+  return "set xlabel 'step'\nset xrange [0:*]\nset xtics font ',9'\nset format x '" + format + "'\n";
+}
+
 bool run_gnuplot(const std::string& script) {
   // Where gnuplot is missing its shell may be gone before all is written; that is no reason to be killed.
   void (*before)(int) = std::signal(SIGPIPE, SIG_IGN);

@@ -11,6 +11,9 @@ std::string gnuplot_quoted(const std::string& text);
 // An inline data block: "$NAME << EOD" … Lines end in newlines.
 std::string gnuplot_data(const std::string& name, const std::string& lines);
 
+// An axis of steps up to `last`, from 0 on: thousands as "20k" where tics are whole ones, else in full.
+std::string gnuplot_step_axis(long long last);
+
 struct GnuplotSize {
   int width = 900, height = 480;
 };

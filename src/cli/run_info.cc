@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "train/checkpoint.h"
+#include "train/data_record.h"
 #include "train/result_file.h"
 #include "train/run_folder.h"
 
@@ -25,6 +26,12 @@ ordered_json gather(const std::string& folder) {
   for (const Settings::Description& d : settings.descriptions()) {
     info["settings"][d.key] = ordered_json::parse(d.value);
   }
+  const train::DataRecord data = train::data_record_of_run(folder);
+  if (!data.description.empty()) info["data"] = data.description;
+  if (!data.notes.empty()) info["data_notes"] = data.notes;
+  for (const data::ClassCount& c : data.classes) {
+    info["classes"].push_back({{"name", c.name}, {"training", c.train}, {"validation", c.valid}, {"test", c.test}});
+  }
   info["checkpoints"] = train::checkpoint_steps(folder);
   if (std::filesystem::exists(train::best_weights_path(folder))) {
     std::shared_ptr<torch::nn::Module> model;
@@ -35,7 +42,12 @@ ordered_json gather(const std::string& folder) {
       info["attention"] = models::label_of(trained->config());
       model = trained;
     } else {
-      model = train::load_trained(folder);
+      const auto trained = train::load_trained(folder);
+      // Runs of before have no counts of them.
+      if (!info.contains("classes")) {
+        for (const std::string& name : trained->config().input.classes) info["classes"].push_back({{"name", name}});
+      }
+      model = trained;
     }
     std::int64_t parameters = 0;
     for (const at::Tensor& parameter : model->parameters()) parameters += parameter.numel();
@@ -51,12 +63,26 @@ void print(const ordered_json& info) {
               info["attention"].get<std::string>().c_str());
   if (info.contains("parameters"))
     std::printf("parameters   %s\n", with_commas(info["parameters"].get<long long>()).c_str());
+  if (info.contains("data")) std::printf("data         %s\n", info["data"].get<std::string>().c_str());
+  if (info.contains("data_notes")) {
+    for (const auto& note : info["data_notes"]) std::printf("note         %s\n", note.get<std::string>().c_str());
+  }
   std::printf("checkpoints  ");
   for (const auto& step : info["checkpoints"]) std::printf("step %lld  ", step.get<long long>());
   std::printf("\n\n");
   Table settings({"setting", "value"});
   for (const auto& [key, value] : info["settings"].items()) settings.add({key, value.dump()});
   std::printf("%s", settings.text().c_str());
+  if (info.contains("classes")) {
+    Table classes({"class", "training", "validation", "test"});
+    for (const auto& c : info["classes"]) {
+      const auto count = [&](const char* part) {
+        return c.contains(part) ? with_commas(c[part].get<long long>()) : "";
+      };
+      classes.add({c["name"].get<std::string>(), count("training"), count("validation"), count("test")});
+    }
+    std::printf("\n%s", classes.text().c_str());
+  }
   if (info.contains("tensors")) {
     Table tensors({"tensor", "shape"});
     for (const auto& [name, shape] : info["tensors"].items()) tensors.add({name, shape.dump()});

@@ -5,7 +5,6 @@
 
 #include "base/progress.h"
 #include "base/table.h"
-#include "data/floor.h"
 #include "train/result_file.h"
 
 namespace cosformer::cli {
@@ -26,9 +25,9 @@ std::string name_of(const EvaluatedRun& run, const std::vector<EvaluatedRun>& ru
 
 }  // namespace
 
-std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::TaskData& task) {
+std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const std::vector<data::Floor>& floors) {
   Table table({"", "accuracy", "loss", "parameters", "trained in", "tokens/s", "peak of tensors", "peak resident"});
-  for (const data::Floor& floor : data::floors(*task.train, *task.test)) {
+  for (const data::Floor& floor : floors) {
     table.add({"floor: " + floor.rule, percent(floor.accuracy), "", "", "", "", "", ""});
   }
   for (const EvaluatedRun& run : runs) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/floor.h"
 #include "train/evaluate.h"
 #include "train/run_folder.h"
 
@@ -15,7 +16,7 @@ struct EvaluatedRun {
   train::Evaluation evaluation;
 };
 
-// Floors of the task's test part first, then the runs, with what their training took where they have ended.
-std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const data::TaskData& task);
+// The floors first, then the runs, with what their training took where they have ended.
+std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const std::vector<data::Floor>& floors);
 
 }  // namespace cosformer::cli

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/curves.h"
 #include "cli/numbers.h"
 #include "cli/progress_line.h"
 #include "cli/run_difference.h"
@@ -14,9 +15,12 @@
 #include "cli/train_run.h"
 #include "cli/train_seq2seq.h"
 #include "nn/attention_config.h"
+#include "nn/token_order_note.h"
 #include "train/classification_job.h"
+#include "train/data_record.h"
 #include "train/initial_weights.h"
 #include "train/language_data.h"
+#include "train/setting_readers.h"
 
 namespace cosformer::cli {
 namespace {
@@ -36,12 +40,18 @@ std::string attention_list() {
   return text;
 }
 
-void print_settings() {
+// All of them, or those that a task reads.
+void print_settings(const std::string& task) {
   train::RunConfig config;
   Settings settings;
   train::add_settings(settings, config);
   Table table({"setting", "default", "meaning"});
-  for (const Settings::Description& d : settings.descriptions()) table.add({d.key, d.value, d.help});
+  if (!task.empty()) settings.set("data.task", task, "--task");
+  for (const Settings::Description& d : settings.descriptions()) {
+    const bool is_read = task.empty() || train::is_read_by(d.key, train::reader_of(config.data)) ||
+                         (task == "retrieval" && train::is_read_by(d.key, "same_article"));
+    if (is_read) table.add({d.key, d.value, d.help});
+  }
   std::printf("%s", table.text().c_str());
 }
 
@@ -63,6 +73,7 @@ train::RunConfig config_from(const Options& o) {
   if (o.seed != 0) settings.set("train.seed", std::to_string(o.seed), "--seed");
   if (o.steps != 0) settings.set("train.steps", std::to_string(o.steps), "--steps");
   if (o.skip_bad_rows) settings.set("data.skip_bad_rows", "true", "--skip-bad-rows");
+  train::require_read(settings, config.data);
   train::apply_presets(config, settings);
   train::require_possible(config);
   return config;
@@ -110,20 +121,28 @@ void train_classifier(const train::TrainRequest& request) {
   if (!train::is_run(request.run)) train::create_run(request.run, request.config);
   if (tokenizer) train::keep_tokenizer(request.run, *tokenizer);
   RunLog log(request.run);
+  const train::DataRecord record = train::data_record_of(task);
+  train::keep_data_record(request.run, record);
   log.write(task.description);
+  log.write(data::describe_classes(record.classes));
+  log.write_note(nn::note_on_order(config.model.attention, config.model.positions, config.model.causal));
   for (const std::string& note : task.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
+  const std::vector<data::Floor> floors = data::floors(*text.train, *text.test);
+  std::vector<PlotFloor> lines;
+  for (const data::Floor& floor : floors) lines.push_back({floor.rule, floor.accuracy});
+  log.write(draw_curves(request.run, lines));
   train::Evaluation test;
   test.loss = result.test.at("loss");
   test.accuracy = result.test.at("accuracy");
-  std::printf("\n%s", accuracy_table({{request.run, request.config, test}}, text).c_str());
+  std::printf("\n%s", accuracy_table({{request.run, request.config, test}}, floors).c_str());
   std::printf("\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n", request.run.c_str(),
               request.run.c_str());
 }
 
 void run_training(const Options& o) {
   if (o.list_settings) {
-    print_settings();
+    print_settings(o.task);
     return;
   }
   const train::TrainRequest request = request_from(o);
@@ -159,7 +178,8 @@ void add_train(CLI::App& app) {
   app.add_option("--seed", o->seed, "of weights, order and dropout")->check(whole_number());
   app.add_option("--device", o->device, "auto, cpu or cuda");
   app.add_flag("--skip-bad-rows", o->skip_bad_rows, "of the data: count rows that cannot be used, and go on");
-  app.add_flag("--settings", o->list_settings, "list every setting with its default and meaning");
+  app.add_flag("--settings", o->list_settings,
+               "list every setting with its default and meaning; with --task those it reads");
   app.footer(
       "Settings come from the defaults, then --config, then --set and the other flags. The run's folder gets the\n"
       "effective settings, checkpoints, the best weights, metrics.jsonl, TensorBoard files and a log. A run that was\n"

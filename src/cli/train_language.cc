@@ -1,20 +1,38 @@
 #include "cli/train_language.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include "base/table.h"
+#include "cli/curves.h"
 #include "cli/progress_line.h"
 #include "cli/train_run.h"
 #include "data/lm_floor.h"
+#include "nn/token_order_note.h"
 #include "train/language_job.h"
 
 namespace cosformer::cli {
 namespace {
 
-std::string results_table(const train::TrainResult& result) {
+// What counting tokens reaches, in bits per byte of the test part; of the validation part where there is no other.
+std::vector<PlotFloor> floors_of(const data::Corpus& corpus) {
+  const data::CorpusPart& part = corpus.test.tokens() > 0 ? corpus.test : corpus.valid;
+  std::vector<PlotFloor> floors;
+  for (const data::LmFloor& floor : data::lm_floors(corpus.train, part, *corpus.tokenizer)) {
+    floors.push_back({floor.rule, floor.nats / std::log(2.0) / static_cast<double>(part.counts().bytes)});
+  }
+  return floors;
+}
+
+std::string results_table(const train::TrainResult& result, const std::vector<PlotFloor>& floors) {
   Table table({"", "validation", "test"});
+  const bool has_test = !result.test.metrics.empty();
+  for (const PlotFloor& floor : floors) {
+    const std::string value = significant(floor.value, 5);
+    table.add({"floor of bits_per_byte: " + floor.rule, has_test ? "" : value, has_test ? value : ""});
+  }
   for (const auto& [name, value] : result.valid.metrics) {
-    table.add({name, significant(value, 5), result.test.metrics.empty() ? "" : significant(result.test.at(name), 5)});
+    table.add({name, significant(value, 5), has_test ? significant(result.test.at(name), 5) : ""});
   }
   return table.text();
 }
@@ -30,12 +48,16 @@ void train_language(const train::TrainRequest& request) {
   train::keep_tokenizer(request.run, *tokenizer);
   RunLog log(request.run);
   log.write(data.description);
+  const models::ModelConfig& model = request.config.model;
+  log.write_note(nn::note_on_order(model.attention, model.positions, model.causal));
   for (const std::string& note : data.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
   const bool autoregressive = request.config.data.task == "lm";
+  const std::vector<PlotFloor> floors = autoregressive ? floors_of(data.corpus) : std::vector<PlotFloor>{};
+  log.write(draw_curves(request.run, floors));
   const std::string generates =
       autoregressive ? "      cosformer generate " + request.run + " --prompt TEXT\n" : std::string();
-  std::printf("\n%s\nnext: cosformer eval %s\n%s", results_table(result).c_str(), request.run.c_str(),
+  std::printf("\n%s\nnext: cosformer eval %s\n%s", results_table(result, floors).c_str(), request.run.c_str(),
               generates.c_str());
 }
 

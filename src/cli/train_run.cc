@@ -14,7 +14,6 @@
 #include "base/table.h"
 #include "cli/allocation_peak.h"
 #include "cli/command.h"
-#include "cli/curves.h"
 #include "cli/memory.h"
 #include "train/precision.h"
 
@@ -30,6 +29,10 @@ void RunLog::write(const std::string& line) {
   std::strftime(stamp.data(), stamp.size(), "%Y-%m-%dT%H:%M:%SZ ", &parts);
   file_.append(stamp.data() + line + "\n");
   std::printf("%s\n", line.c_str());
+}
+
+void RunLog::write_note(const std::string& note) {
+  if (!note.empty()) write("note: " + note);
 }
 
 train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, RunLog& log) {
@@ -67,7 +70,6 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
             with_commas(std::llround(result.tokens_per_second)) + " tokens/s while training, at most " +
             human_bytes(result.peak_memory) + " of tensors; the process had " + human_bytes(result.peak_resident) +
             " in the machine's memory");
-  log.write(draw_curves(request.run));
   return result;
 }
 

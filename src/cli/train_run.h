@@ -13,12 +13,13 @@ class RunLog {
  public:
   explicit RunLog(const std::string& run);
   void write(const std::string& line);
+  void write_note(const std::string& note);  // nothing of an empty one
 
  private:
   AppendedFile file_;
 };
 
-// Trains to the end and draws the curves. Throws Interrupted when asked to stop, after saying how to go on.
+// Trains to the end. Throws Interrupted when asked to stop, after saying how to go on.
 train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, RunLog& log);
 
 }  // namespace cosformer::cli

@@ -3,9 +3,12 @@
 #include <cstdio>
 
 #include "base/table.h"
+#include "cli/curves.h"
 #include "cli/progress_line.h"
 #include "cli/train_run.h"
 #include "data/text_to_text_floor.h"
+#include "nn/token_order_note.h"
+#include "train/data_record.h"
 #include "train/seq2seq_job.h"
 
 namespace cosformer::cli {
@@ -32,8 +35,12 @@ void train_seq2seq(const train::TrainRequest& request) {
   train::keep_tokenizer(request.run, *data.tokenizer);
   RunLog log(request.run);
   log.write(data.task.description);
+  train::keep_data_record(request.run, train::data_record_of(data.task));
+  const models::ModelConfig& model = request.config.model;
+  log.write_note(nn::note_on_order(model.attention, model.positions, model.causal));
   for (const std::string& note : data.task.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
+  log.write(draw_curves(request.run, {}));  // the floors are those of whole answers, not of tokens
   std::printf("\n%s\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n",
               results_table(result, data.task).c_str(), request.run.c_str(), request.run.c_str());
 }

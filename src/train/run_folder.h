@@ -5,6 +5,7 @@
 //   best.safetensors    the weights that did best on the validation part, the model's config in their metadata
 //   metrics.jsonl       losses and evaluations by step
 //   tensorboard/        the same for TensorBoard
+//   data.json           what the data hold, class by class (data_record.h)
 //   log.txt             what was printed
 //   tokenizer           where texts are read as tokens of a language model: what makes them
 //   result.json         the end: what the test part gives

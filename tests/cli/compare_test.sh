@@ -153,6 +153,7 @@ done
 python3 -c 'rows = [[float(x) for x in line.split("\t")] for line in open("map/weights-2.tsv")]
 assert len(rows) == 13 and all(len(r) == 13 and abs(sum(r) - 1) < 1e-4 for r in rows)' > output.txt 2>&1 \
   || fail "softmax' weights are not 13 rows that sum to one"
+grep -q '>␣<' map/map.svg || fail "the map's axes do not show the text's characters"
 expect 0 '"share_within_16"' "$program" attention-map --task text_files --data texts.tsv --attention cosformer \
   --out fresh --json
 expect 2 'has layers 1 to 1' "$program" attention-map $cells/text_files-softmax-0 --input line.txt --layer 2

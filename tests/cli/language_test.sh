@@ -5,6 +5,7 @@ program=$1
 . "$(dirname "$0")/expect.sh"
 export XDG_CACHE_HOME=$folder/cache
 
+printf 'a text\nof two lines\n' | iconv -f UTF-8 -t UTF-16 > wide.txt
 for i in $(seq 1 2000); do echo "the cat $((i % 7)) sat on the mat and dreamt of $((i % 5)) fish"; done > text.txt
 small=(--device cpu --set model.width=16 --set model.heads=2 --set model.layers=1 --set model.feed_forward=32
   --set model.dropout=0 --set train.lr=0.01 --set train.batch_size=4 --set data.window=32 --set train.eval_every=20)
@@ -14,11 +15,13 @@ expect 0 'bits_per_byte' "${lm[@]}" --steps 40 --out lm
 for file in config.toml best.safetensors metrics.jsonl log.txt result.json tokenizer curves.svg; do
   [ -s "lm/$file" ] || fail "lm/$file is missing"
 done
+grep -q 'floor of bits_per_byte: pairs of tokens' output.txt || fail "train does not tell what counting reaches"
+grep -q 'floor: pairs of tokens' lm/curves.svg || fail "the curves do not show what counting reaches"
 expect 0 'going on from step 40' "${lm[@]}" --steps 40 --out lm
 expect 0 'floor: single tokens' "$program" eval lm
 grep -q 'windows of 32 tokens, no state carried' output.txt || fail "eval does not say how it read"
 grep -qE '^ *8-15 ' output.txt || fail "eval has no table by context"
-[ -s lm/context.svg ] || fail "no plot by context"
+grep -q 'floor: single tokens' lm/context.svg || fail "no plot by context"
 expect 0 '"bits_per_byte"' "$program" eval lm --json
 python3 - <<'END' || fail "eval --json and result.json differ"
 import json, math
@@ -37,6 +40,12 @@ expect 0 'word_perplexity' "${lm[@]}" --steps 20 --out carried --set data.tokeni
 expect 0 'state carried over up to 128 tokens' "$program" eval carried
 expect 0 'state carried over up to 64 tokens' "$program" eval carried --carry 64
 expect 2 'horizon' "$program" eval carried --carry 1024
+
+# A mechanism that does not know the order of tokens, without positions.
+expect 0 'note: .*softmax.* nothing tells the order of tokens.*model.positions=rotary' "${lm[@]}" --steps 1 \
+  --attention softmax --set model.positions=none --out blind
+expect 0 'bits_per_byte' "${lm[@]}" --steps 1 --attention softmax --set model.positions=rotary --out turned
+grep -q 'nothing tells the order' output.txt && fail "rotary positions do not tell the order"
 
 # Interrupted while it evaluates: at once, and the evaluation is made again.
 for i in $(seq 1 40); do cat text.txt; done > long.txt
@@ -97,6 +106,12 @@ expect 2 'lost its tokenizer' "$program" predict fine --input one.txt
 
 expect 2 'needs a file or a folder of text' "$program" train --task lm --out other
 expect 2 'nowhere.txt' "$program" train --task lm --data nowhere.txt --out other
+expect 2 "'lm' does not read data.train_limit .*classifiers.*, train.layer_decay" "${lm[@]}" --out other \
+  --set data.train_limit=10 --set train.layer_decay=0.9
+head -c 300 text.txt > tiny.txt
+expect 2 'data.tokenizer_vocabulary, or give more text' "${lm[@]/text.txt/tiny.txt}" --out other \
+  --set data.tokenizer=sentencepiece
+expect 2 'is UTF-16 text.*iconv' "${lm[@]/text.txt/wide.txt}" --out other
 expect 2 'no tokenizer' "${lm[@]}" --set data.tokenizer=missing.tokenizer --out other
 expect 2 'too short for a batch' "${lm[@]}" --set train.batch_size=4000 --out other
 expect 2 'not a run' "${fine[@]}" --set train.init=nowhere --out other

@@ -17,8 +17,12 @@ train=("$program" train --task text_files --data texts.tsv --set data.text_colum
   --set train.lr=0.02 --set train.batch_size=8 --set train.log_every=2 --set train.eval_every=20)
 
 expect 0 'data.task .*fashion_mnist' "$program" train --settings
+expect 0 'data.separator' "$program" train --settings --task text_files
+grep -q 'data.window' output.txt && fail "--settings --task text_files lists what it does not read"
 expect 0 'cosformer_plus +[0-9.]+%' "${train[@]}" --steps 60 --out run
-for file in config.toml best.safetensors metrics.jsonl log.txt result.json curves.svg curves.png; do
+grep -q "classes, .*: 'bad' [0-9]* + [0-9]* + [0-9]*, 'good'" output.txt \
+  || fail "nothing tells how many examples each class has"
+for file in config.toml best.safetensors metrics.jsonl log.txt result.json curves.svg curves.png data.json; do
   [ -s "run/$file" ] || fail "run/$file is missing"
 done
 ls run/tensorboard/events.out.tfevents.* > output.txt 2>&1 || fail "no event file"
@@ -44,6 +48,9 @@ expect 0 'floors' "$program" eval run run --json
 python3 -c 'import json; r = json.load(open("output.txt"))["runs"]; assert len(r) == 2 and r[0]["accuracy"] > 0.9' \
   || fail "eval --json"
 expect 0 'attention.convolution' "$program" info run
+grep -qE '^ *bad +[0-9]+ +[0-9]+ +[0-9]+' output.txt || fail "info does not tell the classes"
+rm again/data.json
+expect 0 '^ *good *$' "$program" info again
 expect 0 '"model.width": 16' "$program" info run --json
 
 printf 'xyzxyz90 a xy\nzyx90 b zyxz\n' > input.txt
@@ -111,6 +118,9 @@ expect 0 'cosformer \(feature_map=silu' "${train[@]}" --config "$root/configs/ab
 expect 2 "no setting 'train.lrr'; did you mean 'train.lr'" "${train[@]}" --set train.lrr=1
 printf '[train]\nlearning_rate = 3\n' > bad.toml
 expect 2 "bad.toml:2: there is no setting 'train.learning_rate'" "${train[@]}" --config bad.toml
+expect 2 "'text_files' does not read data.window .*language models" "${train[@]}" --set data.window=64 --out other
+expect 2 "no task of this comparison reads data.carry" "$program" compare --task text_files --data texts.tsv \
+  --attention cosformer --set data.carry=true --out other
 expect 2 "cannot read 'missing.toml'" "${train[@]}" --config missing.toml
 expect 2 'one of cosformer, cosformer_plus, softmax, linear' "${train[@]}" --attention softmx
 expect 2 'does not read attention.features.*performer, rfa' "${train[@]}" --attention softmax --set attention.features=9
