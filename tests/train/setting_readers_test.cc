@@ -50,6 +50,7 @@ const std::map<std::string, Names>& expected() {
       {"data.target_column", to_text},
       {"data.label_column", without(tables, to_text)},
       {"data.reading", images},
+      {"data.shrink", images},
       {"data.max_length", without(all, images)},
       {"data.vocabulary", {"token_sequences"}},
       {"data.valid_fraction", without(all, {"pathfinder", "retrieval"})},
