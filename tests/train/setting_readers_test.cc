@@ -73,6 +73,7 @@ const std::map<std::string, Names>& expected() {
       {"data.tokenizer_vocabulary", with(language, to_text)},
       {"data.documents", language},
       {"data.text_field", language},
+      {"data.max_line_megabytes", language},
       {"data.window", language},
       {"data.documents_apart", language},
       {"data.carry", {"lm"}},
