@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/attention_picture.h"
+#include "cli/progress_line.h"
 #include "nn/attention_weights.h"
 #include "nn/multi_head_attention.h"
 
@@ -94,7 +95,11 @@ SeenModel look(torch::nn::Module& model, const std::string& name, long long laye
                     std::to_string(layers.size()));
   }
   nn::MultiHeadAttention& attention = *layers[static_cast<std::size_t>(layer) - 1];
-  const auto recorder = std::make_shared<nn::WeightRecorder>(attention.mechanism);
+  const data::Progress progress = progress_line(name, "tokens");
+  const auto recorder =
+      std::make_shared<nn::WeightRecorder>(attention.mechanism, [&](std::int64_t done, std::int64_t total) {
+        progress(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+      });
   attention.mechanism = recorder;
   const at::NoGradGuard no_grad;
   forward();

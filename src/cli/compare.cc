@@ -209,8 +209,9 @@ void add_compare(CLI::App& app) {
   app.footer(
       "Trains every model on every task with every seed, one after the other, each in a process of its own, and ends\n"
       "with a table (test accuracy, of language models bits per byte and perplexity, as mean ± deviation over the\n"
-      "seeds, steps/s of training and inference, peak memory, parameters; first what trivial rules reach) and\n"
-      "report.html, which has the pictures in it.\n\n"
+      "seeds, an accuracy of one seed ± its standard error; steps/s of training and inference, peak memory, "
+      "parameters;\n"
+      "first what trivial rules reach) and report.html, which has the pictures in it.\n\n"
       "Models are made equally large: their feed-forward parts are adjusted until the parameters agree with those of\n"
       "the first model within about 1% (--unmatched leaves them). All take the same steps.\n\n"
       "Ctrl-C saves; the same command goes on, also after a kill: finished cells are kept, a begun one resumes. A "

@@ -102,6 +102,8 @@ std::string tasks_html(const CompareReport& report) {
     }
     html += table_html(task_grid(report, task), "cells");
   }
+  const std::string spread = explain_spread(rows_of(report.cells));
+  if (!spread.empty()) html += "<p>" + escaped(spread) + "</p>\n";
   return html;
 }
 

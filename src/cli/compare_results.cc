@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/share.h"
 #include "base/table.h"
 
 namespace cosformer::cli {
@@ -46,6 +47,7 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
   row.is_language = first.is_language;
   std::array<std::vector<double>, 6> values;
   std::size_t planned = 0, failed = 0;
+  double examples = 0;  // of the test part, the same for all seeds
   std::string reason;
   for (const CellResult* cell : cells) {
     if (cell->state == CellState::kFinished) {
@@ -56,6 +58,7 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
       values[4].push_back(cell->bits_per_byte);
       values[5].push_back(std::exp(cell->loss));
       row.peak_bytes = std::max(row.peak_bytes, cell->peak_bytes);
+      examples = cell->test_examples;
     } else if (cell->state == CellState::kPlanned) {
       ++planned;
     } else {
@@ -64,6 +67,7 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
     }
   }
   row.accuracy = sample_of(values[0]);
+  row.standard_error = standard_error(row.accuracy.mean, examples);
   row.loss = sample_of(values[1]);
   row.train_steps_per_s = sample_of(values[2]);
   row.inference_steps_per_s = sample_of(values[3]);
@@ -107,10 +111,12 @@ std::vector<CompareRow> rows_of(const std::vector<CellResult>& cells) {
   return rows;
 }
 
-std::string percent_text(const Sample& share) {
+std::string percent_text(const Sample& share, double standard_error) {
   if (share.count == 0) return "";
   std::array<char, 64> text{};
-  if (share.count == 1) {
+  if (share.count == 1 && standard_error > 0) {
+    std::snprintf(text.data(), text.size(), "%.2f ± %.2f%%", 100 * share.mean, 100 * standard_error);
+  } else if (share.count == 1) {
     std::snprintf(text.data(), text.size(), "%.2f%%", 100 * share.mean);
   } else {
     std::snprintf(text.data(), text.size(), "%.2f ± %.2f%%", 100 * share.mean, 100 * share.deviation);
@@ -124,7 +130,7 @@ std::vector<std::string> quality_titles(bool is_language) {
 
 std::vector<std::string> quality_texts(const CompareRow& row) {
   if (row.accuracy.count == 0) return std::vector<std::string>(quality_titles(row.is_language).size());
-  if (!row.is_language) return {percent_text(row.accuracy)};
+  if (!row.is_language) return {percent_text(row.accuracy, row.standard_error)};
   const auto text = [](const Sample& sample) {
     return significant(sample.mean, 4) + (sample.count > 1 ? " ± " + significant(sample.deviation, 2) : "");
   };
@@ -157,6 +163,18 @@ std::vector<std::string> line_of(const std::string& name, const std::vector<std:
 }
 
 }  // namespace
+
+std::string explain_spread(const std::vector<CompareRow>& rows) {
+  bool seeds = false, single = false;
+  for (const CompareRow& row : rows) {
+    seeds = seeds || row.accuracy.count > 1;
+    single = single || (row.accuracy.count == 1 && row.standard_error > 0);
+  }
+  const std::string of_seeds = "± is the standard deviation over the seeds";
+  const std::string of_one = "the standard error of its accuracy on the test part, to which the choice of seed adds";
+  if (!seeds) return single ? "± is " + of_one : "";
+  return of_seeds + (single ? "; of a single seed " + of_one : "");
+}
 
 std::string compare_table(const std::vector<CompareRow>& rows, const std::vector<TaskFloors>& floors) {
   std::string text;
@@ -191,6 +209,8 @@ std::string compare_table(const std::vector<CompareRow>& rows, const std::vector
     if (!text.empty()) text += '\n';
     text += table.text();
   }
+  const std::string spread = explain_spread(rows);
+  if (!spread.empty()) text += spread + '\n';
   return text;
 }
 
@@ -222,6 +242,7 @@ nlohmann::ordered_json to_json(const std::vector<CellResult>& cells, const std::
                             {"seeds", row.accuracy.count},
                             {"accuracy", known(row.accuracy, row.accuracy.mean)},
                             {"accuracy_deviation", known(row.accuracy, row.accuracy.deviation)},
+                            {"accuracy_standard_error", known(row.accuracy, row.standard_error)},
                             {"loss", known(row.loss, row.loss.mean)},
                             {"train_steps_per_second", known(row.loss, row.train_steps_per_s.mean)},
                             {"inference_steps_per_second", known(row.loss, row.inference_steps_per_s.mean)},
@@ -242,6 +263,7 @@ nlohmann::ordered_json to_json(const std::vector<CellResult>& cells, const std::
     if (!cell.reason.empty()) line["reason"] = cell.reason;
     if (cell.state == CellState::kFinished) {
       line[cell.is_language ? "bits_per_byte" : "accuracy"] = cell.is_language ? cell.bits_per_byte : cell.accuracy;
+      if (!cell.is_language) line["accuracy_standard_error"] = standard_error(cell.accuracy, cell.test_examples);
       line["loss"] = cell.loss;
       line["train_steps_per_second"] = cell.train_steps_per_s;
       line["inference_steps_per_second"] = cell.inference_steps_per_s;

@@ -24,6 +24,7 @@ struct CellResult {
   double accuracy = 0, loss = 0;  // on the test part
   bool is_language = false;       // a language model: the loss is in nats a token, and there is no accuracy
   double bits_per_byte = 0;       // of a language model
+  double test_examples = 0;       // of that part; 0: not known
   double train_steps_per_s = 0, inference_steps_per_s = 0;
   double peak_bytes = 0, seconds = 0;
 };
@@ -49,6 +50,7 @@ struct CompareRow {
   bool is_variant = false;
   std::size_t planned = 0;                                          // seeds
   Sample accuracy, loss, train_steps_per_s, inference_steps_per_s;  // of the finished ones
+  double standard_error = 0;                                        // of an accuracy: chance in the choice of examples
   bool is_language = false;
   Sample bits_per_byte, perplexity;  // of language models
   double peak_bytes = 0;             // the greatest
@@ -59,8 +61,11 @@ struct CompareRow {
 // In the order in which task and name come first.
 std::vector<CompareRow> rows_of(const std::vector<CellResult>& cells);
 
-// "43.21 ± 0.52%", without the deviation for a single seed.
-std::string percent_text(const Sample& share);
+// "43.21 ± 0.52%": the deviation over the seeds, of a single one the standard error, where it is known.
+std::string percent_text(const Sample& share, double standard_error = 0);
+
+// What ± means in the rows, in a sentence; empty where none has it.
+std::string explain_spread(const std::vector<CompareRow>& rows);
 
 // What rows are compared by, as columns of a table: the accuracy, or bits per byte and perplexity a token.
 std::vector<std::string> quality_titles(bool is_language);

@@ -37,6 +37,7 @@ bool take_result(CellResult& cell) {
   const auto result = train::read_result_summary(cell.folder);
   if (!result) return false;
   cell.accuracy = result->test_accuracy;
+  cell.test_examples = result->test_examples;
   cell.loss = result->test_loss;
   cell.bits_per_byte = result->test_bits_per_byte;
   cell.train_steps_per_s = result->steps_per_second;

@@ -1,23 +1,14 @@
-// `cosformer eval`: the trained model of a run on the test or validation part.
-#include <algorithm>
-#include <cstdio>
+// `cosformer eval`: how good the trained models of runs are.
 #include <memory>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
-#include "base/table.h"
 #include "cli/command.h"
+#include "cli/eval_classifier.h"
 #include "cli/eval_language.h"
 #include "cli/eval_seq2seq.h"
 #include "cli/numbers.h"
-#include "cli/progress_line.h"
-#include "cli/run_report.h"
-#include "data/floor.h"
-#include "data/tokenized_text.h"
-#include "train/batching.h"
-#include "train/initial_weights.h"
-#include "train/precision.h"
+#include "cli/unread_options.h"
+#include "train/run_folder.h"
 
 namespace cosformer::cli {
 namespace {
@@ -29,77 +20,27 @@ struct Options {
   bool json = false;
 };
 
-data::DatasetPointer part_of(const data::TaskData& task, const std::string& name) {
-  return name == "test" ? task.test : name == "valid" ? task.valid : task.train;
-}
-
-EvaluatedRun evaluate_run(const std::string& folder, const Options& o, const data::TaskData& task) {
-  EvaluatedRun run{folder, train::read_run(folder), {}};
-  const std::shared_ptr<models::Classifier> model = train::load_trained(folder);
-  const models::InputConfig& trained = model->config().input;
-  models::InputConfig input = train::input_of(task);
-  data::DatasetPointer part = part_of(task, o.part);
-  if (const data::TokenizerPointer tokenizer = train::tokenizer_of_classifier(folder)) {
-    part = data::tokenize_dataset(part, *tokenizer, trained.max_length);
-    input.vocabulary = part->info().vocabulary;
-  }
-  if (input.classes != trained.classes || input.vocabulary != trained.vocabulary || input.pairs != trained.pairs) {
-    throw UserError("'" + folder + "' was trained on other data than these (" + task.description +
-                    "): classes or vocabulary differ");
-  }
-  run.config.train.device = o.device;
-  const at::Device device = train::device_of(run.config.train);
-  model->to(device);
-  train::EvaluationOptions options = train::evaluation_options(run.config.train, trained, device);
-  if (o.batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(o.batch_size);
-  run.evaluation = train::evaluate(*model, part, options, progress_line("eval", "examples", part->size()));
-  return run;
-}
-
-void print_json(const Options& o, const std::vector<EvaluatedRun>& runs, const data::TaskData& task) {
-  nlohmann::ordered_json json{{"part", o.part}, {"runs", nlohmann::ordered_json::array()}};
-  for (const EvaluatedRun& run : runs) {
-    const auto examples = static_cast<double>(run.evaluation.examples);
-    json["runs"].push_back({{"run", run.folder},
-                            {"attention", models::label_of(run.config.model)},
-                            {"examples", run.evaluation.examples},
-                            {"accuracy", run.evaluation.accuracy},
-                            {"loss", run.evaluation.loss},
-                            {"examples_per_second", examples / run.evaluation.seconds}});
-  }
-  for (const data::Floor& floor : data::floors(*task.train, *task.test)) json["floors"][floor.rule] = floor.accuracy;
-  std::printf("%s\n", json.dump(1).c_str());
-}
-
-void run_eval(const Options& o) {
-  const train::RunConfig first = train::read_run(o.runs.front());
+void run_eval(const Options& o, const CLI::App& app) {
+  const std::string& run = o.runs.front();
+  const train::RunConfig first = train::read_run(run);
+  const bool part_given = app.get_option("--part")->count() > 0;
   if (train::is_language(first)) {
-    eval_language({o.runs, o.part, o.data_path, o.device, o.batch_size, o.carry, o.context, o.json});
+    const bool masked = first.data.task == "mlm";
+    refuse_given(app, {"--write"}, "is for text-to-text runs, and '" + run + "' is a language model");
+    if (masked)
+      refuse_given(app, {"--carry", "--context"}, "is for autoregressive models, and '" + run + "' is a masked one");
+    eval_language({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.carry, o.context, o.json});
     return;
   }
-  if (o.carry > 0 || o.context > 0) throw UserError("--carry and --context are for language models");
-  if (train::is_text_to_text(first)) {
-    eval_seq2seq({o.runs, o.part, o.data_path, o.device, o.batch_size, o.write, o.json});
+  const bool answers = train::is_text_to_text(first);
+  refuse_given(app, {"--carry", "--context"},
+               "is for language models, and '" + run + "' is a " + (answers ? "text-to-text model" : "classifier"));
+  if (answers) {
+    eval_seq2seq({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.write, o.json});
     return;
   }
-  const bool tokenizes = std::any_of(o.runs.begin(), o.runs.end(), [](const std::string& folder) {
-    return train::tokenizer_of_classifier(folder) != nullptr;
-  });
-  data::DataConfig data = tokenizes ? train::uncut(first.data) : first.data;
-  if (!o.data_path.empty()) data.path = o.data_path;
-  data::TaskData task = data::open_task(data, progress_line(data.task, "examples"));
-  std::vector<EvaluatedRun> runs;
-  for (const std::string& folder : o.runs) runs.push_back(evaluate_run(folder, o, task));
-  task.test = part_of(task, o.part);  // what the floors are measured on
-  if (o.json) {
-    print_json(o, runs, task);
-    return;
-  }
-  std::printf("%s\n", task.description.c_str());
-  for (const std::string& note : task.notes) std::printf("note: %s\n", note.c_str());
-  std::printf("%s part, %s examples:\n\n%s", o.part.c_str(),
-              with_commas(static_cast<long long>(task.test->size())).c_str(),
-              accuracy_table(runs, data::floors(*task.train, *task.test)).c_str());
+  refuse_given(app, {"--write"}, "is for text-to-text runs, and '" + run + "' is a classifier");
+  eval_classifier({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.json});
 }
 
 }  // namespace
@@ -110,7 +51,10 @@ void add_eval(CLI::App& app) {
   app.add_option("--part", o->part, "test, valid or train")
       ->check(CLI::IsMember({"test", "valid", "train"}))
       ->capture_default_str();
-  app.add_option("--data", o->data_path, "where the task's data is now, if not where it was");
+  app.add_option(
+      "--data", o->data_path,
+      "where the data of the training are now, if they have moved; or labelled data of your own, all of which is "
+      "evaluated");
   app.add_option("--device", o->device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
@@ -127,13 +71,18 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--json", o->json, "for machines");
   app.footer(
-      "Uses the run's best weights. The floors are what trivial rules reach on the same examples. Of language models "
-      "it\n"
+      "Uses the run's best weights. The floors are what trivial rules reach on the same examples; ± is a standard "
+      "error.\n"
+      "Of one classifier it tells precision and recall of each class and the confusion matrix. Parts are evaluated "
+      "while\n"
+      "the data are those of the training: once they have changed, what is held out may hold what was trained on.\n"
+      "--data FILE takes a labelled file instead, with the columns of the training data, and evaluates all of it.\n"
+      "Of language models it\n"
       "tells loss, perplexity per token and per word, bits per byte, and how they fall with what was read before; the\n"
       "plot of that is RUN/context.svg. Of text to text it tells loss, perplexity and accuracy of the target's "
       "tokens,\n"
       "and the share of answers that are the target exactly.");
-  app.callback([o] { run_eval(*o); });
+  app.callback([o, &app] { run_eval(*o, app); });
 }
 
 }  // namespace cosformer::cli

@@ -1,7 +1,9 @@
 #include "cli/eval_language.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -9,9 +11,12 @@
 #include "base/table.h"
 #include "cli/context_plot.h"
 #include "cli/progress_line.h"
+#include "cli/run_report.h"
+#include "data/fingerprint.h"
 #include "data/lm_floor.h"
 #include "train/language_job.h"
 #include "train/precision.h"
+#include "train/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -23,19 +28,74 @@ struct Evaluated {
   train::LanguageEvaluation evaluation;
 };
 
-const data::CorpusPart& part_of(const data::Corpus& corpus, const std::string& name) {
-  const data::CorpusPart& part = name == "test" ? corpus.test : name == "valid" ? corpus.valid : corpus.train;
-  if (part.tokens() == 0) throw UserError("there is no " + name + " part; try --part valid");
-  return part;
-}
+// What is asked, and what --data turned out to be.
+struct Request : LanguageEvalOptions {
+  bool own = false;  // a text of the user's own, all of which is read
+
+  std::string what() const { return own ? "all of '" + data_path + "'" : part + " part"; }
+};
 
 // The text of the first run's settings, in the tokens of `folder`, whose tokenizer must be the one of the hash.
-data::Corpus corpus_for(const LanguageEvalOptions& o, const std::string& folder, const std::string& hash) {
+data::Corpus corpus_for(const Request& o, const std::string& folder, const std::string& hash) {
   train::RunConfig config = train::read_run(o.runs.front());
-  if (!o.data_path.empty()) config.data.path = o.data_path;
+  if (o.data_path.empty()) {
+    train::require_data_there(o.runs.front(), config);
+  } else {
+    config.data.path = o.data_path;
+  }
+  if (o.own) {
+    config.data.valid_path.clear();
+    config.data.test_path.clear();
+    config.data.valid_fraction = config.data.test_fraction = 0;
+  }
   return train::open_language_data(config, train::tokenizer_of_run(folder, hash),
                                    [](const std::string& what) { return progress_line(what, "B"); })
       .corpus;
+}
+
+const data::CorpusPart& part_of(const data::Corpus& corpus, const Request& o) {
+  const data::CorpusPart& part = o.own || o.part == "train" ? corpus.train
+                                 : o.part == "test"         ? corpus.test
+                                                            : corpus.valid;
+  if (part.tokens() == 0) throw UserError("there is no " + o.part + " part; try --part valid");
+  return part;
+}
+
+train::SameData is_text_of(const Request& o, const std::string& folder) {
+  const std::string tokenizer = train::load_trained_language_model(folder)->config().tokenizer;
+  return train::is_trained_on(folder, data::fingerprint(corpus_for(o, folder, tokenizer)));
+}
+
+// Decides what --data is. Throws UserError where the text of the training has changed and none was named.
+Request checked(const LanguageEvalOptions& asked) {
+  Request o{asked};
+  const std::string& folder = o.runs.front();
+  if (o.data_path.empty()) {
+    if (is_text_of(o, folder) != train::SameData::kNo) return o;
+    throw UserError("the data are not those that '" + folder + "' was trained on: '" +
+                    train::read_run(folder).data.path +
+                    "' has changed since, and with it what is held out of it, so that text of the training would be "
+                    "tested. Put back what was there, or evaluate a text that it has not seen: cosformer eval " +
+                    folder + " --data FILE");
+  }
+  try {
+    if (is_text_of(o, folder) == train::SameData::kYes) return o;  // it has moved
+  } catch (const UserError&) {  // too short to hold a part out, which is not asked of it
+  }
+  if (o.part_given) {
+    throw UserError("'" + o.data_path + "' does not hold the text that '" + folder +
+                    "' was trained on, and so has no parts: leave --part out to evaluate all of it");
+  }
+  o.own = true;
+  return o;
+}
+
+// Of runs after the first: they are judged by its text, which may be another one than theirs.
+void note_other_text(const Request& o, const std::string& folder) {
+  if (o.own || folder == o.runs.front() || is_text_of(o, folder) == train::SameData::kYes) return;
+  std::fprintf(stderr,
+               "note: '%s' was trained on another text, or other parts of it; it may have seen what is tested\n",
+               folder.c_str());
 }
 
 train::LanguageEvaluationOptions options_for(const LanguageEvalOptions& o, const train::RunConfig& config,
@@ -63,15 +123,16 @@ std::string how_it_read(const train::LanguageEvaluation& e, const train::Languag
          (o.documents_apart ? ", documents apart" : "");
 }
 
-Evaluated evaluate_run(const LanguageEvalOptions& o, const std::string& folder) {
+Evaluated evaluate_run(const Request& o, const std::string& folder) {
   train::RunConfig config = train::read_run(folder);
   if (config.data.task != "lm")
     throw UserError("'" + folder + "' is no autoregressive model; compare runs of one kind");
   config.train.device = o.device;
   const auto model = train::load_trained_language_model(folder);
   model->to(train::device_of(config.train));
+  note_other_text(o, folder);
   const data::Corpus corpus = corpus_for(o, folder, model->config().tokenizer);
-  const data::CorpusPart& part = part_of(corpus, o.part);
+  const data::CorpusPart& part = part_of(corpus, o);
   const train::LanguageEvaluationOptions options = options_for(o, config, *model, part);
   Evaluated run{folder, models::label_of(model->config().model), "", {}};
   run.evaluation = train::evaluate_language(*model, part, corpus.tokenizer, options);
@@ -79,12 +140,25 @@ Evaluated evaluate_run(const LanguageEvalOptions& o, const std::string& folder) 
   return run;
 }
 
-// What counting reaches, in the same terms.
-std::vector<Evaluated> floors_of(const LanguageEvalOptions& o) {
-  const data::Corpus corpus = corpus_for(o, o.runs.front(), "");
-  const data::CorpusPart& part = part_of(corpus, o.part);
+// What counting on the text of the training reaches, in the same terms; nothing where that is not there as it was.
+std::vector<Evaluated> floors_of(const Request& o) {
+  const std::string& first = o.runs.front();
+  const data::Corpus corpus = corpus_for(o, first, "");
+  std::optional<data::Corpus> there;
+  if (o.own) {
+    Request original = o;
+    original.own = false;
+    original.data_path.clear();
+    try {
+      there = corpus_for(original, first, "");
+    } catch (const UserError&) {
+      return {};
+    }
+    if (train::is_trained_on(first, data::fingerprint(*there)) != train::SameData::kYes) return {};
+  }
+  const data::CorpusPart& part = part_of(corpus, o);
   std::vector<Evaluated> floors;
-  for (const data::LmFloor& floor : data::lm_floors(corpus.train, part, *corpus.tokenizer)) {
+  for (const data::LmFloor& floor : data::lm_floors((there ? *there : corpus).train, part, *corpus.tokenizer)) {
     Evaluated row{"", "floor: " + floor.rule, "", {}};
     row.evaluation.nats = floor.nats;
     row.evaluation.counts = part.counts();
@@ -93,11 +167,10 @@ std::vector<Evaluated> floors_of(const LanguageEvalOptions& o) {
   return floors;
 }
 
-void print_tables(const LanguageEvalOptions& o, const std::vector<Evaluated>& floors,
-                  const std::vector<Evaluated>& runs) {
+void print_tables(const Request& o, const std::vector<Evaluated>& floors, const std::vector<Evaluated>& runs) {
   const data::TextCounts& counts = runs.front().evaluation.counts;
   const auto number = [](std::uint64_t value) { return with_commas(static_cast<long long>(value)); };
-  std::printf("%s part: %s tokens, %s words and line ends, %s bytes\n\n", o.part.c_str(), number(counts.tokens).c_str(),
+  std::printf("%s: %s tokens, %s words and line ends, %s bytes\n\n", o.what().c_str(), number(counts.tokens).c_str(),
               number(counts.words_and_lines()).c_str(), number(counts.bytes).c_str());
   Table table({"", "loss", "perplexity", "per word", "bits per byte", "tokens/s"});
   const auto add = [&](const Evaluated& run) {
@@ -116,6 +189,22 @@ void print_tables(const LanguageEvalOptions& o, const std::vector<Evaluated>& fl
         "note: %s was judged by another text, of %s bytes: parts are held out by tokens, and its tokenizer is\n"
         "another one. Give the parts as files (data.test_path) to compare\n",
         run.folder.c_str(), number(run.evaluation.counts.bytes).c_str());
+  }
+}
+
+void print_advice(const std::vector<Evaluated>& floors, const std::vector<Evaluated>& runs) {
+  const auto best = std::min_element(floors.begin(), floors.end(), [](const Evaluated& a, const Evaluated& b) {
+    return a.evaluation.bits_per_byte() < b.evaluation.bits_per_byte();
+  });
+  for (const Evaluated& run : runs) {
+    if (best == floors.end() || run.evaluation.bits_per_byte() < best->evaluation.bits_per_byte()) continue;
+    TrainingSeen seen = training_seen(run.folder);
+    seen.lr = train::read_run(run.folder).train.lr;
+    const auto bits = [](const Evaluated& one) {
+      return significant(one.evaluation.bits_per_byte(), 4) + " bits per byte";
+    };
+    std::printf("\n%s: %s", run.folder.c_str(),
+                floor_advice(bits(run), best->label.substr(7), bits(*best), seen).c_str());
   }
 }
 
@@ -141,17 +230,20 @@ void print_contexts(const std::vector<Evaluated>& floors, const std::vector<Eval
   }
 }
 
-void print_json(const LanguageEvalOptions& o, const std::vector<Evaluated>& floors,
-                const std::vector<Evaluated>& runs) {
+void print_json(const Request& o, const std::vector<Evaluated>& floors, const std::vector<Evaluated>& runs) {
   const auto numbers = [](const train::LanguageEvaluation& e) {
     ordered_json json;
     for (const auto& [name, value] : train::part_result(e).metrics) json[name] = value;
     return json;
   };
   const data::TextCounts& counts = runs.front().evaluation.counts;
-  ordered_json json{
-      {"part", o.part},        {"tokens", counts.tokens},          {"words_and_lines", counts.words_and_lines()},
-      {"bytes", counts.bytes}, {"floors", ordered_json::object()}, {"runs", ordered_json::array()}};
+  ordered_json json{{"part", o.own ? ordered_json() : ordered_json(o.part)},
+                    {"tokens", counts.tokens},
+                    {"words_and_lines", counts.words_and_lines()},
+                    {"bytes", counts.bytes},
+                    {"floors", ordered_json::object()},
+                    {"runs", ordered_json::array()}};
+  if (o.own) json["data"] = o.data_path;
   for (const Evaluated& floor : floors) json["floors"][floor.label.substr(7)] = numbers(floor.evaluation);
   for (const Evaluated& run : runs) {
     ordered_json entry{
@@ -169,17 +261,18 @@ void print_json(const LanguageEvalOptions& o, const std::vector<Evaluated>& floo
   std::printf("%s\n", json.dump(1).c_str());
 }
 
-void eval_masked(const LanguageEvalOptions& o) {
+void eval_masked(const Request& o) {
   Table table({"", "loss", "masked tokens found", "masked tokens"});
-  ordered_json json{{"part", o.part}, {"runs", ordered_json::array()}};
+  ordered_json json{{"part", o.own ? ordered_json() : ordered_json(o.part)}, {"runs", ordered_json::array()}};
   for (const std::string& folder : o.runs) {
     train::RunConfig config = train::read_run(folder);
     if (config.data.task != "mlm") throw UserError("'" + folder + "' is no masked model; compare runs of one kind");
     config.train.device = o.device;
     const auto model = train::load_trained_language_model(folder);
     model->to(train::device_of(config.train));
+    note_other_text(o, folder);
     const data::Corpus corpus = corpus_for(o, folder, model->config().tokenizer);
-    const data::CorpusPart& part = part_of(corpus, o.part);
+    const data::CorpusPart& part = part_of(corpus, o);
     data::MaskOptions masks;
     masks.rate = config.text.mask_rate;
     const train::MaskedEvaluation e =
@@ -198,7 +291,8 @@ void eval_masked(const LanguageEvalOptions& o) {
 
 }  // namespace
 
-void eval_language(const LanguageEvalOptions& o) {
+void eval_language(const LanguageEvalOptions& asked) {
+  const Request o = checked(asked);
   if (train::read_run(o.runs.front()).data.task == "mlm") {
     eval_masked(o);
     return;
@@ -211,6 +305,7 @@ void eval_language(const LanguageEvalOptions& o) {
     return;
   }
   print_tables(o, floors, runs);
+  print_advice(floors, runs);
   print_contexts(floors, runs);
 }
 

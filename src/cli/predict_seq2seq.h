@@ -1,18 +1,10 @@
-// `cosformer predict` of text-to-text models: an answer to each text.
+// `cosformer predict` of text-to-text models: an answer to each text, written as the texts come.
 #pragma once
 
-#include <string>
+#include "cli/predict_options.h"
 
 namespace cosformer::cli {
 
-struct Seq2SeqPredictOptions {
-  std::string run, input, format = "auto";
-  std::string output;  // text (also when empty), tsv, jsonl
-  std::string device = "auto";
-  long long first = 0;  // only so many inputs; 0: all
-  bool skip_bad_rows = false;
-};
-
-void predict_seq2seq(const Seq2SeqPredictOptions& options);
+void predict_seq2seq(const PredictOptions& options);
 
 }  // namespace cosformer::cli

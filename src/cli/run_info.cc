@@ -11,6 +11,7 @@
 #include "train/data_record.h"
 #include "train/result_file.h"
 #include "train/run_folder.h"
+#include "train/run_progress.h"
 
 namespace cosformer::cli {
 namespace {
@@ -31,6 +32,13 @@ ordered_json gather(const std::string& folder) {
   if (!data.notes.empty()) info["data_notes"] = data.notes;
   for (const data::ClassCount& c : data.classes) {
     info["classes"].push_back({{"name", c.name}, {"training", c.train}, {"validation", c.valid}, {"test", c.test}});
+  }
+  if (const std::optional<train::RunProgress> progress = train::progress_of(folder)) {
+    info["step"] = progress->step;
+    info["total_steps"] = progress->total_steps;
+    info["epochs"] = progress->epoch;
+    info["best_step"] = progress->best_step;
+    info["ended"] = progress->ended;
   }
   info["checkpoints"] = train::checkpoint_steps(folder);
   if (std::filesystem::exists(train::best_weights_path(folder))) {
@@ -58,7 +66,7 @@ ordered_json gather(const std::string& folder) {
   return info;
 }
 
-void print(const ordered_json& info) {
+void print(const ordered_json& info, const std::string& folder) {
   std::printf("run          %s\nattention    %s\n", info["run"].get<std::string>().c_str(),
               info["attention"].get<std::string>().c_str());
   if (info.contains("parameters"))
@@ -67,7 +75,9 @@ void print(const ordered_json& info) {
   if (info.contains("data_notes")) {
     for (const auto& note : info["data_notes"]) std::printf("note         %s\n", note.get<std::string>().c_str());
   }
-  std::printf("checkpoints  ");
+  const std::optional<train::RunProgress> progress = train::progress_of(folder);
+  std::printf("steps        %s\ncheckpoints  ",
+              progress ? train::in_words(*progress, folder).c_str() : "none has been saved yet");
   for (const auto& step : info["checkpoints"]) std::printf("step %lld  ", step.get<long long>());
   std::printf("\n\n");
   Table settings({"setting", "value"});
@@ -104,7 +114,7 @@ void print_run(const std::string& folder, bool as_json) {
   if (as_json) {
     std::printf("%s\n", info.dump(1).c_str());
   } else {
-    print(info);
+    print(info, folder);
   }
 }
 

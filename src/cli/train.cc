@@ -21,6 +21,7 @@
 #include "train/initial_weights.h"
 #include "train/language_data.h"
 #include "train/setting_readers.h"
+#include "train/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -88,11 +89,16 @@ train::TrainRequest request_from(const Options& o) {
   if (o.from >= 0) request.from = o.from;
   if (!o.resume.empty()) {
     if (!o.configs.empty() || !o.assignments.empty() || !o.task.empty() || !o.attention.empty() || !o.out.empty() ||
-        !o.data_path.empty() || !o.device.empty() || o.seed != 0 || o.steps != 0 || o.skip_bad_rows) {
-      throw UserError("--resume goes on with the settings of the run; it takes no others (except --from)");
+        !o.device.empty() || o.seed != 0 || o.steps != 0 || o.skip_bad_rows) {
+      throw UserError(
+          "--resume goes on with the settings of the run; it takes no others (but --from, and --data where the "
+          "data have moved)");
     }
     request.run = o.resume;
     request.config = train::read_run(o.resume);
+    request.data_moved = !o.data_path.empty();
+    if (request.data_moved) request.config.data.path = o.data_path;
+    train::require_data_there(o.resume, request.config);
     return request;
   }
   request.config = config_from(o);
@@ -135,7 +141,8 @@ void train_classifier(const train::TrainRequest& request) {
   train::Evaluation test;
   test.loss = result.test.at("loss");
   test.accuracy = result.test.at("accuracy");
-  std::printf("\n%s", accuracy_table({{request.run, request.config, test}}, floors).c_str());
+  const std::vector<EvaluatedRun> runs{{request.run, request.config, test, text.train->info().classes.size()}};
+  std::printf("\n%s%s", accuracy_table(runs, floors, text.test->size()).c_str(), advice_for(runs, floors).c_str());
   std::printf("\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n", request.run.c_str(),
               request.run.c_str());
 }
@@ -164,7 +171,8 @@ void add_train(CLI::App& app) {
                  "your own files: text_files, text_pairs, idx_images, png_images, token_sequences, "
                  "value_sequences; or lm, mlm: a language model, autoregressive or masked, of text; or text_to_text: "
                  "an encoder-decoder that answers one text with another");
-  app.add_option("--data", o->data_path, "file or folder of the data");
+  app.add_option("--data", o->data_path,
+                 "file or folder of the data; with --resume: where the run's data are now, if they have moved");
   app.add_option("--attention", o->attention, "the mechanism: " + attention_list() + "; docs/attention");
   app.add_option("--config", o->configs,
                  "settings from a TOML file; configs/ has some. May be given again: later ones win")

@@ -10,12 +10,14 @@
 
 #include <ATen/Parallel.h>
 
+#include "base/error.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/allocation_peak.h"
 #include "cli/command.h"
 #include "cli/memory.h"
 #include "train/precision.h"
+#include "train/trained_data.h"
 
 namespace cosformer::cli {
 
@@ -37,6 +39,14 @@ void RunLog::write_note(const std::string& note) {
 
 train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, RunLog& log) {
   log.write("run folder: " + request.run);
+  if (request.data_moved) {
+    if (train::is_trained_on(request.run, job.data_name()) == train::SameData::kNo) {
+      throw UserError("'" + request.config.data.path + "' does not hold the data that '" + request.run +
+                      "' was trained on; --resume goes on with the same data");
+    }
+    train::move_data(request.run, request.config.data.path);
+    log.write("the data are at '" + request.config.data.path + "' from now on");
+  }
   std::unique_ptr<Progress> line;
   train::Observer observer;
   observer.say = [&](const std::string& text) {

@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "cli/curves.h"
 #include "cli/progress_line.h"
+#include "cli/run_report.h"
 #include "cli/train_run.h"
 #include "data/text_to_text_floor.h"
 #include "nn/token_order_note.h"

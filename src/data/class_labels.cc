@@ -21,7 +21,8 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
 
 }  // namespace
 
-ClassLabels::ClassLabels(std::vector<std::string> names) : given_(!names.empty()), names_(std::move(names)) {
+ClassLabels::ClassLabels(std::vector<std::string> names, UnknownLabels* unknown)
+    : given_(!names.empty()), unknown_(unknown), names_(std::move(names)) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!numbers_.emplace(names_[i], static_cast<std::int32_t>(i)).second) {
       throw UserError("the class " + excerpt(names_[i]) + " is named twice; expected different names");
@@ -29,9 +30,20 @@ ClassLabels::ClassLabels(std::vector<std::string> names) : given_(!names.empty()
   }
 }
 
+void ClassLabels::count_unknown(const std::string& name) {
+  constexpr std::size_t kNamesKept = 5;
+  ++unknown_->rows;
+  std::vector<std::string>& names = unknown_->names;
+  if (names.size() < kNamesKept && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
 std::int32_t ClassLabels::number_of(const std::string& name) {
   const auto found = numbers_.find(name);
   if (found != numbers_.end()) return found->second;
+  if (given_ && unknown_ != nullptr) {
+    count_unknown(name);
+    return kNoLabel;
+  }
   if (given_) {
     std::string known;
     for (std::size_t i = 0; i < std::min<std::size_t>(names_.size(), 10); ++i) known += (i > 0 ? ", " : "") + names_[i];

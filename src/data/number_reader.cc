@@ -138,7 +138,7 @@ Loaded parse_numbers(const std::string& path, std::string_view content, const Nu
   refuse_wide_text(path, content);
   DelimitedText rows(content, options.delimiter, Quoting::kRfc4180);
   RowReporter reporter(options.rows);
-  ClassLabels labels(options.classes);
+  ClassLabels labels(options.classes, options.unknown);
   DelimitedText::Row row;
   std::vector<std::string> header;
   if (has_header(options.header, {options.label_column})) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/class_labels.h"
 #include "data/row_report.h"
 
 namespace cosformer::data {
@@ -19,6 +20,7 @@ struct NumberOptions {
   std::string label_column = "1";
   std::optional<bool> header;        // by default there is one when the column is given by name
   std::vector<std::string> classes;  // given: no other labels are accepted
+  UnknownLabels* unknown = nullptr;  // with classes: where rows with other labels are counted, which then have none
   std::int64_t vocabulary = 0;       // of tokens, ids kept for padding included; 0: as the greatest token needs
   RowPolicy rows;
 };

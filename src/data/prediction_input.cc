@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,12 +12,11 @@
 #include "data/file_content.h"
 #include "data/image_readers.h"
 #include "data/image_sequence.h"
-#include "data/listops.h"
 #include "data/number_reader.h"
+#include "data/prediction_lines.h"
 #include "data/smaller_images.h"
 #include "data/table_columns.h"
 #include "data/task_parts.h"
-#include "data/text_encoding.h"
 #include "data/white_space.h"
 
 namespace cosformer::data {
@@ -35,7 +33,7 @@ struct Request {
   std::string content() const { return read_content(path.empty() ? "/dev/stdin" : path); }
 };
 
-// Names by line, and whether all have labels.
+// Named by the line on which each begins.
 PredictionInput named_by_line(Loaded loaded) {
   PredictionInput input;
   for (const std::uint64_t line : loaded.lines) input.names.push_back(std::to_string(line));
@@ -44,50 +42,23 @@ PredictionInput named_by_line(Loaded loaded) {
   return input;
 }
 
-// Calls `add(line)` for each line that is not blank; what it throws is why the line is bad.
-template <typename Add>
-Loaded read_lines(const Request& request, DatasetBuilder& builder, Add&& add) {
-  RowReporter reporter(request.rows());
-  const std::string content = request.content();
-  refuse_wide_text(request.name, content);
-  DelimitedText lines(content, '\n', Quoting::kNone);  // a line has one field: itself
-  for (DelimitedText::Row row; lines.next(row);) {
-    std::string_view line = row.fields.front();
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-    try {
-      add(line);
-      reporter.used_line(row.line);
-    } catch (const UserError& error) {
-      reporter.bad(request.name, "line", row.line, error.what());
-    }
+// Of texts: what is asked for, or what the name tells.
+std::string format_of(const std::string& path, const PredictionOptions& options) {
+  if (options.format != "auto") return options.format;
+  std::string name = path;
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  for (const auto& [ending, meaning] :
+       {std::pair{".tsv", "tsv"}, {".csv", "csv"}, {".jsonl", "jsonl"}, {".ndjson", "jsonl"}}) {
+    if (name.ends_with(ending)) return meaning;
   }
-  DatasetInfo info = request.info;
-  info.provenance.clear();
-  return reporter.finish(request.name, builder, std::move(info));
+  return "lines";
 }
 
-PredictionInput read_listops(const Request& request) {
-  DatasetBuilder builder(ElementType::kU8);
-  return named_by_line(read_lines(request, builder, [&](std::string_view line) {
-    // The published files have the value behind a tab; it is computed here.
-    const std::vector<listops::Symbol> symbols = listops::parse(line.substr(0, line.find('\t')));
-    builder.add(std::span<const listops::Symbol>(symbols), listops::evaluate(symbols));
-  }));
-}
-
-PredictionInput read_text_lines(const Request& request) {
-  const bool pairs = request.info.pairs;
-  const auto most = static_cast<std::size_t>(effective_max_length(request.config));
-  const auto cut = [&](std::string_view text) { return most == 0 ? text : text.substr(0, most); };
-  DatasetBuilder builder(ElementType::kU8, pairs);
-  return named_by_line(read_lines(request, builder, [&](std::string_view line) {
-    const std::size_t tab = pairs ? line.find('\t') : line.size();
-    if (tab == std::string_view::npos || tab == 0 || (pairs && tab + 1 == line.size())) {
-      throw UserError("it is " + excerpt(line) + "; expected two texts with a tab between them");
-    }
-    builder.add_pair(cut(line.substr(0, tab)), pairs ? cut(line.substr(tab + 1)) : std::string_view(), kNoLabel);
-  }));
+PredictionInput read_by_line(const Request& request) {
+  PredictionLines lines(request.name, request.config, request.info, request.rows());
+  PredictionInput input = lines.read(request.content());
+  if (!input.dataset) refuse_empty(request.name, input.report);
+  return input;
 }
 
 // Whether a TSV file is laid out as the task's data is published: without the header that our columns need.
@@ -102,16 +73,7 @@ bool is_published_layout(const Request& request, const std::string& column) {
 }
 
 PredictionInput read_text(const Request& request) {
-  std::string format = request.options.format, name = request.path;
-  if (name.ends_with(".gz")) name.resize(name.size() - 3);
-  if (format == "auto") {
-    format = "lines";
-    for (const auto& [ending, meaning] :
-         {std::pair{".tsv", "tsv"}, {".csv", "csv"}, {".jsonl", "jsonl"}, {".ndjson", "jsonl"}}) {
-      if (name.ends_with(ending)) format = meaning;
-    }
-  }
-  if (format == "lines") return read_text_lines(request);
+  const std::string format = format_of(request.path, request.options);
   DataConfig config = request.config;
   config.format = format;
   TextOptions options = text_options(config);
@@ -128,7 +90,11 @@ PredictionInput read_text(const Request& request) {
   options.classes = request.info.classes;
   options.label_optional = true;
   options.rows = request.rows();
-  return named_by_line(parse_text(request.name, request.content(), options));
+  UnknownLabels unknown;
+  options.unknown = &unknown;
+  PredictionInput input = named_by_line(parse_text(request.name, request.content(), options));
+  input.unknown = std::move(unknown);
+  return input;
 }
 
 bool is_number(const std::string& text) {
@@ -168,8 +134,11 @@ PredictionInput read_sequences(const Request& request) {
     }
   }
   options.label_column = labelled ? column : "";
+  UnknownLabels unknown;
+  options.unknown = &unknown;
   PredictionInput input = named_by_line(parse_numbers(request.name, content, options));
   input.note = note;
+  input.unknown = std::move(unknown);
   return input;
 }
 
@@ -242,21 +211,32 @@ void require_suitable(const Request& request, const DatasetInfo& found) {
 
 }  // namespace
 
-PredictionInput read_prediction_input(const std::string& path, const DataConfig& config, const DatasetInfo& info,
-                                      const PredictionOptions& options) {
+void require_possible(const DataConfig& config, const PredictionOptions& options) {
   const std::vector<std::string> formats = {"auto", "lines", "tsv", "csv", "jsonl"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
     throw UserError("the input's format is " + excerpt(options.format) + "; expected auto, lines, tsv, csv or jsonl");
   }
   task_kind(config.task);
+}
+
+bool is_by_line(const std::string& path, const DataConfig& config, const DatasetInfo& info,
+                const PredictionOptions& options) {
+  if (config.task == "listops") return true;
+  const bool is_text = info.width == 0 && config.task != "token_sequences" && config.task != "value_sequences";
+  return is_text && format_of(path, options) == "lines";
+}
+
+PredictionInput read_prediction_input(const std::string& path, const DataConfig& config, const DatasetInfo& info,
+                                      const PredictionOptions& options) {
+  require_possible(config, options);
   const bool standard = path == "-";
   DatasetInfo trained = info;  // the images of the files are as large as before they were shrunk for training
   trained.width *= config.shrink;
   trained.height *= config.shrink;
   const Request request{standard ? "standard input" : path, standard ? "" : path, config, trained, options};
   PredictionInput input;
-  if (config.task == "listops") {
-    input = read_listops(request);
+  if (is_by_line(path, config, info, options)) {
+    input = read_by_line(request);
   } else if (config.task == "token_sequences" || config.task == "value_sequences") {
     input = read_sequences(request);
   } else if (info.width > 0) {

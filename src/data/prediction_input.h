@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "data/class_labels.h"
 #include "data/row_report.h"
 #include "data/task.h"
 
@@ -26,12 +27,27 @@ struct PredictionOptions {
   bool labelled = false;  // rows of numbers have the label in the training data's column
 };
 
-struct PredictionInput {
-  DatasetPointer dataset;          // labels are kNoLabel where there were none
-  std::vector<std::string> names;  // of each example: its line's or record's number, or its file's name
-  std::string note;                // what the user should know about how it was read
-  LoadReport report;
+// A line without an input: blank, or left out because it could not be used.
+struct PredictionGap {
+  std::size_t before = 0;  // the example that comes next; their number: none does
+  std::string name;
 };
+
+struct PredictionInput {
+  DatasetPointer dataset;           // labels are kNoLabel where there were none; null: there are gaps alone
+  std::vector<std::string> names;   // of each example: its line's or record's number, or its file's name
+  std::vector<PredictionGap> gaps;  // where inputs are one a line
+  std::string note;                 // what the user should know about how it was read
+  LoadReport report;
+  UnknownLabels unknown;  // rows with labels that are none of the model's; they count as rows without one
+};
+
+// Throws UserError for a format or a task that does not exist.
+void require_possible(const DataConfig& config, const PredictionOptions& options);
+
+// Whether inputs stand one a line, without a header, so that they can be read as they come (prediction_stream.h).
+bool is_by_line(const std::string& path, const DataConfig& config, const DatasetInfo& info,
+                const PredictionOptions& options);
 
 // `config` and `info` are those of the training data: the classes, the size of images, the vocabulary and the greatest
 // length hold here as well. `path` is "-" for standard input. Throws UserError with the place and the reason.

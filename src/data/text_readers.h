@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/class_labels.h"
 #include "data/row_report.h"
 
 namespace cosformer::data {
@@ -32,6 +33,7 @@ struct TextOptions {
   std::optional<char> separator;       // of columns; by default a comma in CSV and a tab in TSV
   std::optional<bool> header;          // by default there is one when a column is given by name
   std::vector<std::string> classes;    // given: no other labels are accepted, and labels get these numbers
+  UnknownLabels* unknown = nullptr;    // with classes: where rows with other labels are counted, which then have none
   std::size_t max_length = 0;          // bytes kept of each text; 0: all
   RowPolicy rows;
 };

@@ -41,7 +41,7 @@ class TextCollector {
       : path_(std::move(path)),
         options_(options),
         builder_(ElementType::kU8, !options.second_text_column.empty()),
-        labels_(options.classes),
+        labels_(options.classes, options.unknown),
         reporter_(options.rows) {}
 
   // `extract(column)` gives a column's text or throws UserError with the reason.

@@ -18,7 +18,7 @@ at::Tensor seeded_forward(Mechanism& mechanism, const at::Tensor& x, const at::T
 }  // namespace
 
 at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& x, const at::Tensor& q, const at::Tensor& k,
-                             std::int64_t value_dim, const at::Tensor& key_mask) {
+                             std::int64_t value_dim, const at::Tensor& key_mask, const WeightsProgress& progress) {
   const at::NoGradGuard no_grad;
   const std::int64_t batch = q.size(0), time = q.size(1), heads = q.size(2), dim = value_dim;
   const at::Tensor identity = at::eye(time, q.options());  // [T, T]
@@ -28,6 +28,7 @@ at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& x, const at
     at::Tensor v = at::zeros({batch, time, heads, dim}, q.options());
     v.narrow(-1, 0, count).copy_(identity.narrow(1, first, count).view({1, time, 1, count}));
     slices.push_back(seeded_forward(mechanism, x, q, k, v, key_mask).narrow(-1, 0, count));
+    if (progress) progress(first + count, time);
   }
   return at::cat(slices, -1).transpose(1, 2).contiguous();  // [B, T, H, T] → [B, H, T, T]
 }
@@ -41,7 +42,7 @@ at::Tensor WeightRecorder::forward_with_input(const at::Tensor& x, const at::Ten
                                               const at::Tensor& v, const at::Tensor& key_mask) {
   if (weights_.defined()) return mechanism_->forward_with_input(x, q, k, v, key_mask);
   const at::Tensor out = seeded_forward(*mechanism_, x, q, k, v, key_mask);
-  weights_ = attention_weights(*mechanism_, x, q, k, v.size(3), key_mask);
+  weights_ = attention_weights(*mechanism_, x, q, k, v.size(3), key_mask, progress_);
   const at::Tensor again = at::matmul(weights_, v.transpose(1, 2).to(weights_.scalar_type())).transpose(1, 2);
   deviation_ = ((again - out).abs().max() / out.abs().max().clamp_min(1e-30)).item<double>();
   return out;

@@ -5,19 +5,25 @@
 // head's dimension of them at a time. That costs T / D passes and T² numbers: for looking, not for training.
 #pragma once
 
+#include <functional>
+
 #include "nn/mechanism.h"
 
 namespace cosformer::nn {
 
+// Called as columns of the weights have come: so many of so many.
+using WeightsProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
 // x [B, T, width] (undefined for mechanisms that do not read it), q, k [B, T, H, D], key_mask [B, T] or undefined
 // → [B, H, T, T]: what out_i takes of v_j. Whatever the mechanism draws at random is drawn alike in every pass.
 at::Tensor attention_weights(Mechanism& mechanism, const at::Tensor& x, const at::Tensor& q, const at::Tensor& k,
-                             std::int64_t value_dim, const at::Tensor& key_mask);
+                             std::int64_t value_dim, const at::Tensor& key_mask, const WeightsProgress& progress = {});
 
 // Stands in a mechanism's place and keeps the weights of the first forward pass that comes through.
 class WeightRecorder : public Mechanism {
  public:
-  explicit WeightRecorder(std::shared_ptr<Mechanism> mechanism) : mechanism_(std::move(mechanism)) {}
+  explicit WeightRecorder(std::shared_ptr<Mechanism> mechanism, WeightsProgress progress = {})
+      : mechanism_(std::move(mechanism)), progress_(std::move(progress)) {}
   at::Tensor forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const at::Tensor& key_mask) override;
   at::Tensor forward_with_input(const at::Tensor& x, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -29,6 +35,7 @@ class WeightRecorder : public Mechanism {
 
  private:
   std::shared_ptr<Mechanism> mechanism_;
+  WeightsProgress progress_;
   at::Tensor weights_;
   double deviation_ = 0;
 };

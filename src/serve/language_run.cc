@@ -18,8 +18,8 @@ LanguageRun open_language_run(const std::string& folder) {
     if (!fs::exists(fs::path(folder) / "config.toml")) {
       throw UserError("'" + folder + "' is not a run: it has neither settings (config.toml) nor weights");
     }
-    throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train reach its " +
-                    "first evaluation");
+    throw UserError("'" + folder + "' has no trained weights (best.safetensors); cosformer train --resume " + folder +
+                    " makes them at its next evaluation");
   }
   if (models::is_encoder_decoder(weights)) {
     throw UserError("'" + folder +

@@ -106,17 +106,23 @@ void sync_folder(const fs::path& path) {
   if (!folder.is_open() || ::fsync(folder.number()) != 0) throw file_failure("bring to the disk", path.string(), errno);
 }
 
+// {"state": …, "files": …}. Throws UserError when it is not as it was written.
+json body_of(const fs::path& path) {
+  const std::string name = (path / kDescription).string();
+  const json description = parse_json(read_regular_file(name, kMostBytes, "a checkpoint's description"), name);
+  const json& body = description.at("checkpoint");
+  if (description.at("crc32").get<std::uint32_t>() != checksum_of_text(body.dump())) {
+    throw UserError(std::string(kDescription) + " is not as it was written (its checksum differs)");
+  }
+  return body;
+}
+
 // What is wrong with a checkpoint; empty when nothing is. `state` is filled in the latter case.
 std::string damage(const fs::path& path, TrainState& state) {
   try {
-    const std::string name = (path / kDescription).string();
-    const json description = parse_json(read_regular_file(name, kMostBytes, "a checkpoint's description"), name);
-    const json& body = description.at("checkpoint");
-    if (description.at("crc32").get<std::uint32_t>() != checksum_of_text(body.dump())) {
-      return std::string(kDescription) + " is not as it was written (its checksum differs)";
-    }
+    const json body = body_of(path);
     for (const char* name : kTensorFiles) body.at("files").at(name);
-    for (const auto& [file, checksum] : body["files"].items()) {
+    for (const auto& [file, checksum] : body.at("files").items()) {
       if (std::count(kTensorFiles.begin(), kTensorFiles.end(), file) == 0 && file != kCarriedFile) {
         return std::string(kDescription) + " names a file that no checkpoint has";
       }
@@ -124,7 +130,7 @@ std::string damage(const fs::path& path, TrainState& state) {
         return file + " is not as it was written (its checksum differs)";
       }
     }
-    state = state_from(body.at("state"), name);
+    state = state_from(body.at("state"), (path / kDescription).string());
   } catch (const json::exception&) {
     return std::string(kDescription) + " is torn or was changed";
   } catch (const std::runtime_error& error) {  // a UserError or a Failure
@@ -169,6 +175,19 @@ std::vector<std::int64_t> checkpoint_steps(const std::string& run) {
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+std::optional<TrainState> newest_state(const std::string& run) {
+  const std::vector<std::int64_t> steps = checkpoint_steps(run);
+  if (steps.empty()) return std::nullopt;
+  const fs::path path = checkpoint_path(run, steps.back());
+  try {
+    return state_from(body_of(path).at("state"), (path / kDescription).string());
+  } catch (const json::exception&) {
+    return std::nullopt;
+  } catch (const std::runtime_error&) {  // a UserError or a Failure: who goes on from it says what is wrong
+    return std::nullopt;
+  }
 }
 
 void save_checkpoint(const std::string& run, const TrainState& state, const CheckpointContent& content) {

@@ -44,6 +44,9 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
 // Steps of the checkpoints that are there, rising.
 std::vector<std::int64_t> checkpoint_steps(const std::string& run);
 
+// What the newest checkpoint says of itself, its tensors not looked at; nothing where there is none that can be read.
+std::optional<TrainState> newest_state(const std::string& run);
+
 // Fills the tensors but `carried`, whose shapes only the file knows. Throws UserError when it is damaged (the message
 // names the newest intact one before it) and when it was trained on other data than those of the name.
 TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content,

@@ -35,9 +35,14 @@ Evaluation evaluate(models::Classifier& model, const data::DatasetPointer& datas
   const auto begin = std::chrono::steady_clock::now();
   Evaluation result;
   at::Tensor sums = at::zeros({2}, at::TensorOptions(at::kDouble).device(options.device));  // loss, right answers
+  std::vector<at::Tensor> pairs;  // of a label and a choice, as one number
+  std::int64_t classes = 0;
   over_batches(model, dataset, options, [&](const data::Batch& batch, const DeviceBatch& d, const at::Tensor& logits) {
     const at::Tensor loss = at::cross_entropy_loss(logits, d.labels, {}, at::Reduction::Sum);
-    sums += at::stack({loss.to(at::kDouble), logits.argmax(-1).eq(d.labels).sum().to(at::kDouble)});
+    const at::Tensor chosen = logits.argmax(-1);
+    sums += at::stack({loss.to(at::kDouble), chosen.eq(d.labels).sum().to(at::kDouble)});
+    pairs.push_back(d.labels * logits.size(1) + chosen);
+    classes = logits.size(1);
     result.examples += batch.labels.size();
     ++result.batches;
     if (progress) progress(batch.labels.size());
@@ -46,6 +51,11 @@ Evaluation evaluate(models::Classifier& model, const data::DatasetPointer& datas
   const auto count = static_cast<double>(std::max<std::size_t>(result.examples, 1));
   result.loss = host[0].item<double>() / count;
   result.accuracy = host[1].item<double>() / count;
+  if (!pairs.empty()) {
+    const at::Tensor counts = at::bincount(at::cat(pairs).cpu(), {}, classes * classes);
+    const auto* count = counts.data_ptr<std::int64_t>();
+    result.confusion.assign(count, count + counts.numel());
+  }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

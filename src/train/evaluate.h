@@ -15,6 +15,8 @@ struct Evaluation {
   double accuracy = 0;  // share of examples whose likeliest class is right
   std::size_t examples = 0, batches = 0;
   double seconds = 0;
+  // How many examples of class r were taken for class c, at r · classes + c. Without it the numbers above are all.
+  std::vector<std::uint64_t> confusion;
 };
 
 struct EvaluationOptions {

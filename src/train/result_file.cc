@@ -41,6 +41,7 @@ std::optional<ResultSummary> read_result_summary(const std::string& run) {
   summary.test_batches_per_second = number("test_batches_per_second");
   summary.peak_memory = number("peak_memory");
   summary.peak_resident = number("peak_resident");
+  summary.test_examples = number("test_examples");
   summary.test_accuracy = number("test_accuracy");
   summary.test_loss = number("test_loss");
   summary.test_bits_per_byte = number("test_bits_per_byte");

@@ -20,7 +20,7 @@ struct ResultSummary {
   std::int64_t parameters = 0;
   double seconds = 0, tokens_per_second = 0, steps_per_second = 0, test_batches_per_second = 0;
   double peak_memory = 0, peak_resident = 0;  // bytes: of tensors, of the process
-  double test_accuracy = 0, test_loss = 0, test_bits_per_byte = 0;
+  double test_examples = 0, test_accuracy = 0, test_loss = 0, test_bits_per_byte = 0;
 };
 std::optional<ResultSummary> read_result_summary(const std::string& run);
 

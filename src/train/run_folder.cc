@@ -11,6 +11,7 @@
 #include "models/language_model_file.h"
 #include "models/model_size.h"
 #include "models/trained_weights.h"
+#include "train/checkpoint.h"
 #include "train/initial_weights.h"
 
 namespace cosformer::train {
@@ -142,11 +143,13 @@ models::InputConfig input_of(const data::TaskData& task) {
 std::string trained_weights_path(const std::string& folder) {
   read_run(folder);  // a folder that is no run is called that
   const std::string path = best_weights_path(folder);
-  if (!fs::exists(path)) {
-    throw UserError("'" + folder + "' has no trained weights yet (best.safetensors); let cosformer train --resume " +
-                    folder + " reach its first evaluation");
+  if (fs::exists(path)) return path;
+  if (checkpoint_steps(folder).empty() && fs::exists(fs::path(folder) / "result.json")) {
+    throw UserError("'" + folder + "' has lost its trained weights (best.safetensors), and its checkpoints too; copy " +
+                    "the file back from where the folder was made, or train a new run with another --out");
   }
-  return path;
+  throw UserError("'" + folder + "' has no trained weights (best.safetensors); cosformer train --resume " + folder +
+                  " makes them at its next evaluation (with --data, where its data have moved)");
 }
 
 namespace {
@@ -156,8 +159,14 @@ void require_kind(const std::string& folder, const std::string& path, const std:
   const bool is_lm = models::is_language_model(path), is_pair = models::is_encoder_decoder(path);
   const std::string found = is_lm ? "language model" : is_pair ? "text-to-text model" : "classifier";
   if (found == wanted) return;
-  throw UserError("'" + folder + "' is a " + found + ", not a " + wanted + "; see cosformer eval and cosformer " +
-                  (is_lm ? "generate" : "predict"));
+  // A masked model neither continues texts nor answers them.
+  const bool is_masked = is_lm && read_run(folder).data.task == "mlm";
+  throw UserError(
+      "'" + folder + "' is a " + (is_masked ? "masked " : "") + found + ", not a " + wanted + "; cosformer eval " +
+      folder + " tells how good it is" +
+      (is_masked ? ", and cosformer train --task text_files --set train.init=" + folder + " begins a classifier as it"
+       : is_lm   ? ", and cosformer generate " + folder + " continues texts"
+                 : ", and cosformer predict " + folder + " --input FILE asks it"));
 }
 
 }  // namespace

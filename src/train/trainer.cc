@@ -47,6 +47,7 @@ class Training {
       state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), state_.data_name);
       job_.restore_carried(load_carried(run_, state_.step));
       observer_.say("going on from step " + with_commas(state_.step));
+      replace_lost_best();
     } else if (std::filesystem::exists(result_path(run_))) {
       throw UserError("'" + run_ + "' has ended and its checkpoints are gone, so there is nothing to go on from; " +
                       "begin a new run with another --out");
@@ -64,6 +65,7 @@ class Training {
     for (const auto& item : job_.module().named_buffers()) weights.emplace_back(item.key(), item.value());
     return {weights, optimizer_.state(), job_.model_config(), job_.carried()};
   }
+  void replace_lost_best();
   void one_step(MetricsLog& metrics);
   [[noreturn]] void not_finite(const std::string& what, std::int64_t step,
                                const std::vector<std::uint64_t>& places) const;
@@ -97,13 +99,24 @@ class Training {
   std::vector<Pending> pending_;  // losses that are still on the device
   double last_loss_ = std::nan("");
   double tokens_per_second_ = 0;
-  bool epoch_ended_ = false;
+  bool epoch_ended_ = false, best_was_lost_ = false;
   Clock::time_point process_begin_ = Clock::now(), counted_until_ = process_begin_;  // as seconds spent on steps
   double seconds_before_ = 0;
   std::int64_t first_step_ = 0;  // of this process
   double seconds_at_log_ = 0;    // spent on steps
   std::int64_t tokens_at_log_ = 0, checkpointed_step_ = -1;
 };
+
+// Without the best weights there is nothing to end with: those of the checkpoint take their place.
+void Training::replace_lost_best() {
+  if (!state_.best || std::filesystem::exists(best_weights_path(run_))) return;
+  observer_.say("the best weights (best.safetensors, of step " + with_commas(state_.best_step) +
+                ") are gone; those of step " + with_commas(state_.step) + " are evaluated and take their place");
+  state_.best.reset();
+  state_.best_loss.reset();
+  state_.evaluation_is_due = true;
+  best_was_lost_ = true;
+}
 
 // Ends the run with what happened, where, and what to try.
 void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint64_t>& places) const {
@@ -114,8 +127,8 @@ void Training::not_finite(const std::string& what, std::int64_t step, const std:
   throw Failure(what + " at step " + std::to_string(step) + ", on " + job_.name_places(places) + ". " +
                 (kept.empty() ? "There is no checkpoint yet. "
                               : "The checkpoint of step " + std::to_string(kept.back()) + " is intact. ") +
-                "Try a smaller train.lr (now " + significant(config_.train.lr) +
-                "), a longer warm-up (train.warmup_steps), " + clipping +
+                "Begin a new run (another --out: this one keeps its settings) with a smaller train.lr (now " +
+                significant(config_.train.lr) + "), a longer warm-up (train.warmup_steps), " + clipping +
                 (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these places");
 }
 
@@ -227,6 +240,7 @@ void Training::keep_best(const PartResult& valid) {
   state_.best_step = state_.step;
   std::map<std::string, std::string> metadata = job_.metadata();
   metadata["step"] = std::to_string(state_.step);
+  metadata["cosformer.data"] = state_.data_name;
   save_weights(best_weights_path(run_), job_.module(), metadata);
 }
 
@@ -258,7 +272,7 @@ TrainResult Training::finish(Ending ending) {
   result.ending = ending;
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
-  if (state_.step == first_step_) {  // nothing was trained: what was measured while it was is kept
+  if (state_.step == first_step_ && !best_was_lost_) {  // nothing was trained: what was measured while it was is kept
     if (const std::optional<ResultSummary> before = read_result_summary(run_)) {
       if (before->peak_memory > 0) result.peak_memory = before->peak_memory;
       if (before->peak_resident > 0) result.peak_resident = before->peak_resident;

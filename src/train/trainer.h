@@ -36,6 +36,7 @@ struct TrainRequest {
   std::string run;                   // a folder made by create_run
   RunConfig config;                  // as in that folder
   std::optional<std::int64_t> from;  // go on from the checkpoint of this step; none: from the newest, if there is one
+  bool data_moved = false;           // config.data.path is where the run's data are now, not where its folder says
 };
 
 // The job is of the same config. Throws UserError (a damaged checkpoint), Failure (a full disk; a loss that is not

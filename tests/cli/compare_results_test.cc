@@ -48,6 +48,20 @@ TEST(CompareSample, IsMeanAndSampleDeviation) {
   EXPECT_EQ(percent_text(sample_of({})), "");
 }
 
+TEST(CompareSample, OfOneSeedHasTheStandardErrorOfItsTestPart) {
+  CellResult one = finished("cosformer", 0, 0.4), other = finished("cosformer", 1, 0.5);
+  one.test_examples = other.test_examples = 2000;
+  const std::vector<CompareRow> single = rows_of({one});
+  EXPECT_NEAR(single[0].standard_error, 0.011, 1e-4);  // as ListOps has it
+  EXPECT_EQ(percent_text(single[0].accuracy, single[0].standard_error), "40.00 ± 1.10%");
+  EXPECT_NE(compare_table(single, {}).find("± is the standard error"), std::string::npos);
+  const std::vector<CompareRow> both = rows_of({one, other});
+  EXPECT_EQ(percent_text(both[0].accuracy, both[0].standard_error), "45.00 ± 7.07%");
+  EXPECT_NE(compare_table(both, {}).find("± is the standard deviation over the seeds"), std::string::npos);
+  EXPECT_EQ(explain_spread(rows_of({finished("cosformer", 0, 0.4)})), "");  // results that do not say on how many
+  EXPECT_NEAR(to_json({one}, {}, {})["rows"][0]["accuracy_standard_error"].get<double>(), 0.011, 1e-4);
+}
+
 TEST(CompareRows, GatherSeedsAndSayWhatIsMissing) {
   const std::vector<CompareRow> rows =
       rows_of({finished("cosformer", 0, 0.4, 10), finished("softmax", 0, 0.6),

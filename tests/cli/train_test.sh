@@ -19,7 +19,7 @@ train=("$program" train --task text_files --data texts.tsv --set data.text_colum
 expect 0 'data.task .*fashion_mnist' "$program" train --settings
 expect 0 'data.separator' "$program" train --settings --task text_files
 grep -q 'data.window' output.txt && fail "--settings --task text_files lists what it does not read"
-expect 0 'cosformer_plus +[0-9.]+%' "${train[@]}" --steps 60 --out run
+expect 0 'cosformer_plus +[0-9.]+ ± [0-9.]+%' "${train[@]}" --steps 60 --out run
 grep -q "classes, .*: 'bad' [0-9]* + [0-9]* + [0-9]*, 'good'" output.txt \
   || fail "nothing tells how many examples each class has"
 for file in config.toml best.safetensors metrics.jsonl log.txt result.json curves.svg curves.png data.json; do
@@ -43,7 +43,7 @@ sed -i 's/xyzxyz/yyyyyy/' texts.tsv
 expect 2 "'run' was trained on other data" "$program" train --resume run
 mv kept.tsv texts.tsv
 cp -r run again
-expect 0 'cosformer_plus.*, again +[0-9.]+%' "$program" eval run again
+expect 0 'cosformer_plus.*, again +[0-9.]+ ± [0-9.]+%' "$program" eval run again
 expect 0 'floors' "$program" eval run run --json
 python3 -c 'import json; r = json.load(open("output.txt"))["runs"]; assert len(r) == 2 and r[0]["accuracy"] > 0.9' \
   || fail "eval --json"
@@ -80,7 +80,7 @@ expect 2 'say with --task what it holds' "$program" train --data texts.tsv
 expect 2 'Name with --data' "$program" train --task text_files --data nowhere.tsv --out nowhere
 mkdir early && cp run/config.toml early
 for command in eval "predict --input few.tsv"; do
-  expect 2 'no trained weights yet' "$program" ${command%% *} early ${command#"${command%% *}"}
+  expect 2 'no trained weights' "$program" ${command%% *} early ${command#"${command%% *}"}
 done
 mkdir nothing
 expect 2 'is not a run: it has neither' "$program" generate nothing

@@ -147,6 +147,37 @@ TEST_F(PredictionInputTest, TablesWithAndWithoutLabels) {
   EXPECT_EQ(labels_of(*columns.dataset), (Labels{1, kNoLabel}));
 }
 
+TEST_F(PredictionInputTest, UnknownLabelsAreCountedAndNoReasonToStop) {
+  const auto table = read_prediction_input(file("a.csv", "text,label\nx,ugly\ny,good\nz,odd\nw,ugly\n"),
+                                           task("text_files"), text_info());
+  EXPECT_EQ(labels_of(*table.dataset), (Labels{kNoLabel, 1, kNoLabel, kNoLabel}));
+  EXPECT_EQ(table.unknown.rows, 3U);
+  EXPECT_EQ(table.unknown.names, (Names{"ugly", "odd"}));
+  EXPECT_EQ(table.report.rows_skipped, 0U);
+
+  DatasetInfo numbers;
+  numbers.content = Content::kValues;
+  numbers.classes = {"saw", "sine"};
+  const auto sequences =
+      read_prediction_input(file("b.csv", "saw,1\nsquare,2\n"), task("value_sequences"), numbers, {.labelled = true});
+  EXPECT_EQ(labels_of(*sequences.dataset), (Labels{0, kNoLabel}));
+  EXPECT_EQ(sequences.unknown.rows, 1U);
+}
+
+TEST_F(PredictionInputTest, BlankAndLeftOutLinesAreGaps) {
+  const auto input = read_prediction_input(file("a.txt", "\n[MAX 1 2 ]\n\nwrong\n[MIN 1 2 ]\n \n"), task("listops"),
+                                           listops_info(), {.skip_bad_rows = true});
+  EXPECT_EQ(input.names, (Names{"2", "5"}));
+  Names gaps;
+  std::vector<std::size_t> before;
+  for (const PredictionGap& gap : input.gaps) {
+    gaps.push_back(gap.name);
+    before.push_back(gap.before);
+  }
+  EXPECT_EQ(gaps, (Names{"1", "3", "4", "6"}));
+  EXPECT_EQ(before, (std::vector<std::size_t>{0, 1, 1, 2}));
+}
+
 TEST_F(PredictionInputTest, PublishedLayouts) {
   const auto imdb =
       read_prediction_input(file("imdb.tsv", "1\t9\t0\tfine film\n0\t2\t1\tdull\n"), task("text"), text_info());
@@ -165,7 +196,6 @@ TEST_F(PredictionInputTest, TablesRefused) {
         [&] { read_prediction_input(file(name, content), task("text_files"), text_info(), options); });
   };
   EXPECT_HAS(refusal("a.csv", "words,label\nx,good\n"), "there is no column 'text'; it has 'words', 'label'");
-  EXPECT_HAS(refusal("a.csv", "text,label\nx,ugly\n"), "line 2: the label is 'ugly'; expected one of bad, good");
   EXPECT_HAS(refusal("a.txt", "\n\n"), "it holds no usable row");
   EXPECT_HAS(refusal("a.txt", "x", {.format = "xml"}), "expected auto, lines, tsv, csv or jsonl");
   EXPECT_HAS(message_of<UserError>([] { read_prediction_input("nowhere.txt", task("text"), text_info()); }),
