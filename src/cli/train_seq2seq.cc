@@ -1,7 +1,9 @@
 #include "cli/train_seq2seq.h"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "base/share.h"
 #include "base/table.h"
 #include "cli/curves.h"
 #include "cli/progress_line.h"
@@ -26,6 +28,19 @@ std::string results_table(const train::TrainResult& result, const data::TaskData
   return table.text();
 }
 
+std::string advice(const std::string& run, const train::TrainResult& result, const data::TaskData& task) {
+  const std::vector<data::Floor> floors = data::text_to_text_floors(*task.train, *task.test);
+  const auto best = std::max_element(
+      floors.begin(), floors.end(), [](const data::Floor& a, const data::Floor& b) { return a.accuracy < b.accuracy; });
+  const auto reached = std::find_if(result.test.metrics.begin(), result.test.metrics.end(),
+                                    [](const auto& metric) { return metric.first == "exact_match"; });
+  if (best == floors.end() || reached == result.test.metrics.end() || reached->second > best->accuracy ||
+      reached->second == 1) {
+    return "";
+  }
+  return "\n" + floor_advice(percent(reached->second), best->rule, percent(best->accuracy), training_seen(run));
+}
+
 }  // namespace
 
 void train_seq2seq(const train::TrainRequest& request) {
@@ -42,8 +57,9 @@ void train_seq2seq(const train::TrainRequest& request) {
   for (const std::string& note : data.task.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
   log.write(draw_curves(request.run, {}));  // the floors are those of whole answers, not of tokens
-  std::printf("\n%s\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n",
-              results_table(result, data.task).c_str(), request.run.c_str(), request.run.c_str());
+  std::printf("\n%s%s\nnext: cosformer eval %s\n      cosformer predict %s --input FILE\n",
+              results_table(result, data.task).c_str(), advice(request.run, result, data.task).c_str(),
+              request.run.c_str(), request.run.c_str());
 }
 
 }  // namespace cosformer::cli

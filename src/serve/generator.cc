@@ -29,7 +29,8 @@ Generator::Generator(std::shared_ptr<models::LanguageModel> model, data::Tokeniz
     : model_(std::move(model)), tokenizer_(std::move(tokenizer)) {
   const models::LanguageModelConfig& config = model_->config();
   if (!config.model.causal) {
-    throw UserError("a masked language model fills gaps and cannot continue a text; train one with model.causal=true");
+    throw UserError(
+        "a masked language model fills gaps and cannot continue a text; cosformer train --task lm makes one that can");
   }
   if (!config.tokenizer.empty()) data::require_tokenizer(*tokenizer_, config.tokenizer, "the model");
   if (tokenizer_->vocabulary() != config.model.input.vocabulary) {

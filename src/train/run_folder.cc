@@ -161,12 +161,12 @@ void require_kind(const std::string& folder, const std::string& path, const std:
   if (found == wanted) return;
   // A masked model neither continues texts nor answers them.
   const bool is_masked = is_lm && read_run(folder).data.task == "mlm";
-  throw UserError(
-      "'" + folder + "' is a " + (is_masked ? "masked " : "") + found + ", not a " + wanted + "; cosformer eval " +
-      folder + " tells how good it is" +
-      (is_masked ? ", and cosformer train --task text_files --set train.init=" + folder + " begins a classifier as it"
-       : is_lm   ? ", and cosformer generate " + folder + " continues texts"
-                 : ", and cosformer predict " + folder + " --input FILE asks it"));
+  throw UserError("'" + folder + "' is a " + (is_masked ? "masked " : "") + found + ", not a " + wanted +
+                  "; cosformer eval " + folder + " tells how good it is" +
+                  (is_masked ? ", and cosformer train --task text_files --data FILE --set train.init=" + folder +
+                                   " begins a classifier as it"
+                   : is_lm ? ", and cosformer generate " + folder + " continues texts"
+                           : ", and cosformer predict " + folder + " --input FILE asks it"));
 }
 
 }  // namespace

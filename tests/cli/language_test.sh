@@ -70,6 +70,20 @@ expect 2 'language model, not a classifier' "$program" predict lm --input text.t
 # Masked, and a classifier that begins as it.
 expect 0 'masked_accuracy' "$program" train --task mlm --data text.txt "${small[@]}" --steps 20 --out mlm
 expect 0 'masked tokens found' "$program" eval mlm
+expect 2 'cosformer train --task text_files --data FILE --set train.init=mlm' "$program" predict mlm --input text.txt
+expect 2 'cosformer train --task lm' "$program" generate mlm --prompt the
+expect 2 'carry is for autoregressive models' "$program" eval mlm --carry 8
+
+# Another text is read whole; the text of the training once it has grown is refused.
+head -c 3000 text.txt > other.txt
+expect 0 "^all of 'other.txt': " "$program" eval lm --data other.txt
+grep -q 'floor: pairs of tokens' output.txt || fail "eval of another text has no floors"
+expect 2 'leave --part out' "$program" eval lm --data other.txt --part valid
+cp text.txt kept.txt
+echo 'some more of it' >> text.txt
+expect 2 "'text.txt' has changed since" "$program" eval lm
+expect 0 '^test part: ' "$program" eval lm --data kept.txt
+mv kept.txt text.txt
 {
   printf 'text\tlabel\n'
   for i in $(seq 1 60); do printf 'the cat %s\tcat\nthe fish %s\tfish\n' "$i" "$i"; done

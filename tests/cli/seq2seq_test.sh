@@ -85,6 +85,18 @@ expect 2 'text-to-text model, which answers texts' "$program" generate run --pro
 expect 2 'carry' "$program" eval run --carry 8
 expect 0 'are not compared here; cosformer eval RUN RUN' "$program" compare --task text_to_text --data pairs.tsv \
   --attention softmax --steps 2 --dry-run --out compared
+expect 2 '--top is for classifiers' "$program" predict run --input words.txt --top 2
+head -9 pairs.tsv > few.tsv
+expect 0 "^all of 'few.tsv': 8 examples" "$program" eval run --data few.tsv
+grep -q 'standard error of a share of 8 answers' output.txt || fail "nothing says what ± is"
+printf 'ab\n\nba\n' > gaps.txt
+expect 0 '^ab	' "$program" predict run --input gaps.txt --echo
+[ "$(wc -l < output.txt)" -eq 3 ] || fail "a blank line has no line of its own"
+cp pairs.tsv kept.tsv
+printf 'more\tof it\n' >> pairs.tsv
+expect 2 'they have changed since' "$program" eval run
+expect 0 '^test part: ' "$program" eval run --data kept.tsv
+mv kept.tsv pairs.tsv
 expect 2 'not a classifier' "$program" attention-map run --input words.txt --out map
 "$program" data tokenizer --kind words --input words.txt --out words.tokenizer > /dev/null
 cp words.tokenizer run/tokenizer
