@@ -3,9 +3,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <random>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -26,6 +29,13 @@ std::string random_suffix() {
   std::snprintf(text.data(), text.size(), ".%08x%08x.tmp", static_cast<unsigned>(device()),
                 static_cast<unsigned>(device()));
   return text.data();
+}
+
+constexpr std::size_t kSuffixLength = 1 + 16 + 4;  // as random_suffix() makes them
+
+bool is_random_suffix(std::string_view text) {
+  return text.size() == kSuffixLength && text.front() == '.' && text.ends_with(".tmp") &&
+         text.substr(1, 16).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 // Renaming over a device or a pipe would remove it from the system: only a regular file may be replaced.
@@ -120,6 +130,22 @@ void AtomicFile::discard() noexcept {
 
 void AtomicFile::require_open() const {
   if (!file_.is_open()) throw std::logic_error("AtomicFile used after commit() or after a failure: " + path_);
+}
+
+void remove_temporaries(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path target(path);
+  const std::string prefix = "." + target.filename().string().substr(0, kNamePart);
+  std::error_code ignored;  // what cannot be removed harms nobody
+  std::vector<fs::path> found;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && is_random_suffix(std::string_view(name).substr(prefix.size()))) {
+      found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : found) fs::remove(file, ignored);
 }
 
 void require_writable(const std::string& path) {

@@ -42,6 +42,10 @@ class AtomicFile {
   bool temporary_exists_ = false;
 };
 
+// Removes the temporaries that killed processes have left beside `path`. Only for who knows that no other process is
+// writing `path` now.
+void remove_temporaries(const std::string& path);
+
 // Throws what an AtomicFile of this path would: a path that cannot be written is no news after an hour of work.
 void require_writable(const std::string& path);
 

@@ -20,12 +20,15 @@ class Progress {
   void advance(long long count = 1);
   // Removes the line until it is drawn again, so that others can write to the terminal.
   void clear();
+  // Seconds that are left, from who knows better than the rate until now tells.
+  void expect(double seconds) { expected_ = seconds; }
   void note(std::string text) { note_ = std::move(text); }  // shown behind the numbers
 
  private:
   void draw();
   std::string what_, unit_, note_;
   long long total_, done_, done_before_;
+  double expected_ = -1;
   bool terminal_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_, next_;

@@ -14,6 +14,7 @@
 #include "cli/run_report.h"
 #include "data/fingerprint.h"
 #include "data/lm_floor.h"
+#include "models/run_bundle.h"
 #include "train/language_job.h"
 #include "train/precision.h"
 #include "train/trained_data.h"
@@ -219,6 +220,7 @@ void print_contexts(const std::vector<Evaluated>& floors, const std::vector<Eval
                  significant(std::exp(loss), 5)});
     }
     std::printf("\n%s by what was read before:\n%s", run.label.c_str(), table.text().c_str());
+    if (models::is_file(run.folder)) continue;  // a bundle has no folder for a plot
     std::vector<PlotFloor> lines;
     for (const Evaluated& floor : floors) {
       // Of another tokenizer's tokens a loss says nothing here.

@@ -178,7 +178,7 @@ void run_generate(const Options& o) {
 void add_generate(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   serve::SamplingOptions& s = o->sampling;
-  app.add_option("RUN", o->run, "folder of a language model's run")->required();
+  app.add_option("RUN", o->run, "folder of a language model's run, or its bundle")->required();
   CLI::Option* prompt = app.add_option("--prompt", o->prompt, "the text to continue; by default the beginning of one");
   app.add_option("--prompt-file", o->prompt_file, "the same from a file, or from standard input: -")->excludes(prompt);
   app.add_option("--max-tokens", o->max_tokens, "end after so many")

@@ -66,7 +66,7 @@ void print(const nlohmann::ordered_json& info) {
 void add_info(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
   const auto run = std::make_shared<std::string>();
-  app.add_option("RUN", *run, "a run's folder: tells of that run instead: settings, tensors, result");
+  app.add_option("RUN", *run, "a run's folder, or its bundle: tells of that run instead: settings, tensors, result");
   app.add_flag("--json", *json, "print one JSON object instead");
   app.callback([json, run] {
     if (!run->empty()) {

@@ -31,6 +31,7 @@ constexpr std::array kCommands{
     Command{"compare", "train many models side by side: a table and a report", add_compare},
     Command{"attention-map", "what a head looks at, as a picture and as numbers", add_attention_map},
     Command{"generate", "let a trained language model continue a text", add_generate},
+    Command{"bundle", "a trained model as one file, for another machine", add_bundle, false},
     Command{"info", "what this build and this machine offer, or what a run is", add_info, false},
     Command{"check", "compare the operator with its definition on this machine", add_check},
     Command{"bench", "measure time, memory and error", add_bench},

@@ -45,7 +45,7 @@ void run_predict(const PredictOptions& given, const CLI::App& app) {
 
 void add_predict(CLI::App& app) {
   const auto o = std::make_shared<PredictOptions>();
-  app.add_option("RUN", o->run, "folder of a run")->required();
+  app.add_option("RUN", o->run, "folder of a run, or its bundle")->required();
   app.add_option("--input", o->input, "a file (or folder of images), or - for standard input")->required();
   app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
   app.add_option("--output", o->output,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
+#include "models/run_bundle.h"
 #include "train/checkpoint.h"
 #include "train/data_record.h"
 #include "train/result_file.h"
@@ -61,6 +62,12 @@ ordered_json gather(const std::string& folder) {
     for (const at::Tensor& parameter : model->parameters()) parameters += parameter.numel();
     info["parameters"] = parameters;
     for (const auto& item : model->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
+  }
+  if (models::is_file(folder)) {
+    if (const auto result = models::read_bundle(folder, /*check_all=*/false).result) {
+      info["result"] = ordered_json::parse(*result, nullptr, false);
+    }
+    return info;
   }
   if (std::optional<ordered_json> result = train::read_result(folder)) info["result"] = std::move(*result);
   return info;

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -11,12 +12,14 @@
 #include "cli/progress_line.h"
 #include "cli/run_difference.h"
 #include "cli/run_report.h"
+#include "cli/train_folder.h"
 #include "cli/train_language.h"
 #include "cli/train_run.h"
 #include "cli/train_seq2seq.h"
 #include "nn/attention_config.h"
 #include "nn/token_order_note.h"
 #include "train/classification_job.h"
+#include "train/continuation.h"
 #include "train/data_record.h"
 #include "train/initial_weights.h"
 #include "train/language_data.h"
@@ -28,7 +31,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> configs;
-  std::string out, resume;
+  std::string out, resume, continued;
   std::vector<std::string> assignments;
   std::string task, attention, data_path, device;
   long long seed = 0, steps = 0, from = -1;
@@ -74,17 +77,37 @@ train::RunConfig config_from(const Options& o) {
   if (o.seed != 0) settings.set("train.seed", std::to_string(o.seed), "--seed");
   if (o.steps != 0) settings.set("train.steps", std::to_string(o.steps), "--steps");
   if (o.skip_bad_rows) settings.set("data.skip_bad_rows", "true", "--skip-bad-rows");
+  if (!settings.was_set("data.task")) {
+    throw UserError(
+        "nothing says what to learn; give --task, or a --config file with data.task (cosformer train --help)");
+  }
+  if (settings.was_set("train.continued")) {
+    throw UserError("settings: train.continued is counted by cosformer train --continue; leave it out");
+  }
   train::require_read(settings, config.data);
   train::apply_presets(config, settings);
   train::require_possible(config);
   return config;
 }
 
-std::string default_folder(const train::RunConfig& config) {
-  return "runs/" + config.data.task + "-" + config.model.attention.name + "-" + std::to_string(config.train.seed);
+train::TrainRequest continuation_from(const Options& o) {
+  if (!o.resume.empty() || !o.configs.empty() || !o.task.empty() || !o.attention.empty() || !o.out.empty() ||
+      o.seed != 0 || o.from >= 0) {
+    throw UserError(
+        "--continue goes on with the run as it is, in its folder; it takes --steps, --data, --device, "
+        "--skip-bad-rows and --set of settings of the training");
+  }
+  std::vector<Assignment> changes;
+  for (const std::string& assignment : o.assignments) changes.push_back({"", assignment, "--set"});
+  if (o.steps != 0) changes.push_back({"train.steps", std::to_string(o.steps), "--steps"});
+  if (!o.data_path.empty()) changes.push_back({"data.path", o.data_path, "--data"});
+  if (!o.device.empty()) changes.push_back({"train.device", o.device, "--device"});
+  if (o.skip_bad_rows) changes.push_back({"data.skip_bad_rows", "true", "--skip-bad-rows"});
+  return continuation_of(o.continued, changes);
 }
 
 train::TrainRequest request_from(const Options& o) {
+  if (!o.continued.empty()) return continuation_from(o);
   train::TrainRequest request;
   if (o.from >= 0) request.from = o.from;
   if (!o.resume.empty()) {
@@ -118,9 +141,14 @@ void train_classifier(const train::TrainRequest& request) {
   const train::RunConfig& config = request.config;
   const data::TaskData text =
       data::open_task(tokenizer ? train::uncut(config.data) : config.data, progress_line(config.data.task, "examples"));
-  const data::TaskData task = tokenizer ? train::tokenized(text, *tokenizer, config.data.max_length) : text;
+  data::TaskData task = tokenizer ? train::tokenized(text, *tokenizer, config.data.max_length) : text;
+  std::optional<models::ModelConfig> made;
+  if (train::was_continued(request)) {
+    made = train::load_trained(request.run)->config();
+    task = train::fitted_task(task, made->input);
+  }
   // What cannot be built is refused before there is a folder.
-  train::ClassificationJob job(config, task, tokenizer ? tokenizer->hash() : "");
+  train::ClassificationJob job(config, task, tokenizer ? tokenizer->hash() : "", made ? &*made : nullptr);
   if (!config.train.init.empty() && train::checkpoint_steps(request.run).empty()) {
     train::take_encoder(*train::load_trained_language_model(config.train.init), job.model());
   }
@@ -147,10 +175,15 @@ void train_classifier(const train::TrainRequest& request) {
               request.run.c_str());
 }
 
-void run_training(const Options& o) {
+void run_training(const Options& o, const CLI::App& app) {
+  const bool nothing = app.count_all() <= 1;  // the command itself
   if (o.list_settings) {
     print_settings(o.task);
     return;
+  }
+  if (nothing) {
+    std::fputs(app.help().c_str(), stderr);
+    throw UserError("say what to train: --task and --data, --config FILE, --resume RUN or --continue RUN");
   }
   const train::TrainRequest request = request_from(o);
   if (train::is_language(request.config)) {
@@ -178,8 +211,13 @@ void add_train(CLI::App& app) {
                  "settings from a TOML file; configs/ has some. May be given again: later ones win")
       ->allow_extra_args(false);
   app.add_option("--set", o->assignments, "KEY=VALUE, a single setting; may be repeated")->allow_extra_args(false);
-  app.add_option("--out", o->out, "folder of the run; by default runs/TASK-ATTENTION-SEED");
+  app.add_option("--out", o->out, "folder of the run; by default runs/DATA-ATTENTION-SEED, DATA being the data's name");
   app.add_option("--resume", o->resume, "go on with this run from its last checkpoint")
+      ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
+  app.add_option(
+         "--continue", o->continued,
+         "go on with this run beyond its end: --steps, counted from its beginning, says to where; with --data on "
+         "these data, by default for train.epochs of them")
       ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
   app.add_option("--from", o->from, "with --resume: go on from the checkpoint of this step")->check(whole_number());
   app.add_option("--steps", o->steps, "optimiser steps")->check(whole_number(1));
@@ -192,15 +230,19 @@ void add_train(CLI::App& app) {
       "Settings come from the defaults, then --config, then --set and the other flags. The run's folder gets the\n"
       "effective settings, checkpoints, the best weights, metrics.jsonl, TensorBoard files and a log. A run that was\n"
       "interrupted or killed goes on when the same command (or --resume RUN) is given again, exactly as if it had not\n"
-      "stopped. Ctrl-C saves first and exits with code 130.\n\n"
+      "stopped. Ctrl-C, or closing the terminal, saves first and exits with code 130; besides there is a checkpoint\n"
+      "every train.checkpoint_minutes. A run that has ended goes on with --continue: its optimiser goes on, and the\n"
+      "learning rate warms up from where it was and falls again over the steps that are new.\n\n"
       "examples:\n"
       "  cosformer train --task fashion_mnist --attention cosformer\n"
       "  cosformer train --config configs/lra/listops-fast.toml --data data/listops\n"
       "  cosformer train --task text_files --data reviews.tsv --set data.text_column=review --set train.epochs=3\n"
       "  cosformer train --config configs/lm/byte.toml --data book.txt\n"
+      "  cosformer train --continue runs/reviews-cosformer_plus-0 --steps 2000\n"
+      "  cosformer train --continue runs/reviews-cosformer_plus-0 --data newer.tsv --set train.lr=3e-4\n"
       "  cosformer train --task text_to_text --data pairs.tsv --set data.source_column=en "
       "--set data.target_column=de");
-  app.callback([o] { run_training(*o); });
+  app.callback([o, &app] { run_training(*o, app); });
 }
 
 }  // namespace cosformer::cli

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <ATen/Parallel.h>
 
@@ -48,6 +49,7 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
     log.write("the data are at '" + request.config.data.path + "' from now on");
   }
   std::unique_ptr<Progress> line;
+  std::optional<double> time_left;
   train::Observer observer;
   observer.say = [&](const std::string& text) {
     if (line) line->clear();
@@ -59,8 +61,10 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
     if (state.best) note += "  best " + job.describe_best(*state.best);
     if (rate > 0) note += "  " + with_commas(std::llround(rate)) + " tokens/s";
     line->note(note);
+    if (time_left) line->expect(*time_left);
     line->advance();
   };
+  observer.time_left = [&](double seconds) { time_left = seconds; };
   const at::Device device = train::device_of(request.config.train);
   // All that is left to the CPU beside a GPU is to copy batches; torch's threads would only wait for the next one, each
   // on a core that others could use.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/share.h"
 #include "base/table.h"
@@ -45,8 +46,13 @@ std::string advice(const std::string& run, const train::TrainResult& result, con
 
 void train_seq2seq(const train::TrainRequest& request) {
   const auto progress = [](const std::string& what) { return progress_line(what, "B"); };
-  const train::Seq2SeqData data = train::open_seq2seq_data(request.config, request.run, progress);
-  train::Seq2SeqJob job(request.config, data);  // what cannot be built is refused before there is a folder
+  std::optional<models::EncoderDecoderConfig> made;
+  if (train::was_continued(request)) made = train::load_trained_encoder_decoder(request.run)->config();
+  const train::Seq2SeqData data =
+      made ? train::open_seq2seq_data(request.config, train::tokenizer_of_run(request.run, made->tokenizer), *made)
+           : train::open_seq2seq_data(request.config, request.run, progress);
+  train::Seq2SeqJob job(request.config, data,
+                        made ? &*made : nullptr);  // what cannot be built is refused before there is a folder
   if (!train::is_run(request.run)) train::create_run(request.run, request.config);
   train::keep_tokenizer(request.run, *data.tokenizer);
   RunLog log(request.run);

@@ -1,19 +1,25 @@
 #include "serve/language_run.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "data/tokenizer_file.h"
 #include "models/encoder_decoder.h"
 #include "models/language_model_file.h"
+#include "models/run_bundle.h"
 
 namespace cosformer::serve {
 
 namespace fs = std::filesystem;
 
 LanguageRun open_language_run(const std::string& folder) {
-  const std::string weights = (fs::path(folder) / "best.safetensors").string();
-  if (!fs::is_directory(folder)) throw UserError("'" + folder + "' is not a run: there is no such folder");
+  const bool is_bundle = models::is_file(folder);
+  const std::string weights = is_bundle ? folder : (fs::path(folder) / "best.safetensors").string();
+  std::optional<std::string> bundled;  // tokenizer
+  if (is_bundle) bundled = models::read_bundle(folder).tokenizer;
+  if (!is_bundle && !fs::is_directory(folder))
+    throw UserError("'" + folder + "' is not a run: there is no such folder");
   if (!fs::exists(weights)) {
     if (!fs::exists(fs::path(folder) / "config.toml")) {
       throw UserError("'" + folder + "' is not a run: it has neither settings (config.toml) nor weights");
@@ -34,7 +40,9 @@ LanguageRun open_language_run(const std::string& folder) {
   LanguageRun run;
   run.model = models::load_language_model(weights);
   const std::string saved = (fs::path(folder) / "tokenizer").string();
-  run.tokenizer = fs::exists(saved) ? data::open_tokenizer(saved) : data::byte_tokenizer();
+  run.tokenizer = bundled             ? data::parse_tokenizer(*bundled, folder)
+                  : fs::exists(saved) ? data::open_tokenizer(saved)
+                                      : data::byte_tokenizer();
   const std::string& expected = run.model->config().tokenizer;
   if (!expected.empty()) data::require_tokenizer(*run.tokenizer, expected, "the run '" + folder + "'");
   return run;

@@ -14,7 +14,8 @@ struct LanguageRun {
   data::TokenizerPointer tokenizer;
 };
 
-// RUN/best.safetensors and RUN/tokenizer; a model of bytes needs no tokenizer's file. Throws UserError when the run has
+// RUN/best.safetensors and RUN/tokenizer, or a bundle of them (models/run_bundle.h); a model of bytes needs no
+// tokenizer's file. Throws UserError when the run has
 // no language model (yet), or a tokenizer that the model was not trained with.
 LanguageRun open_language_run(const std::string& folder);
 

@@ -1,5 +1,7 @@
 #include "train/batching.h"
 
+#include <algorithm>
+
 #include "train/precision.h"
 
 namespace cosformer::train {
@@ -21,6 +23,15 @@ EvaluationOptions evaluation_options(const TrainConfig& config, const models::In
   EvaluationOptions options{device, uses_bfloat16(config, device), batch_options(config, input), {}};
   if (config.eval_batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(config.eval_batch_size);
   return options;
+}
+
+double tokens_of(const data::Dataset& dataset, std::int64_t longest) {
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    const data::Lengths lengths = dataset.lengths(i);
+    tokens += std::min(lengths.first, longest) + std::min(lengths.second, longest);
+  }
+  return static_cast<double>(tokens);
 }
 
 }  // namespace cosformer::train

@@ -11,4 +11,7 @@ data::BatchOptions batch_options(const TrainConfig& config, const models::InputC
 
 EvaluationOptions evaluation_options(const TrainConfig& config, const models::InputConfig& input, at::Device device);
 
+// Of all sequences, each cut to `longest`.
+double tokens_of(const data::Dataset& dataset, std::int64_t longest);
+
 }  // namespace cosformer::train

@@ -26,6 +26,8 @@ using nlohmann::json;
 constexpr std::array kTensorFiles{"model.safetensors", "optimizer.safetensors"};
 constexpr const char* kCarriedFile = "carried.safetensors";
 constexpr const char* kDescription = "checkpoint.json";
+constexpr const char* kPartial = ".partial";  // a checkpoint that comes
+constexpr const char* kRemoved = ".removed";  // one that goes
 constexpr std::size_t kKept = 2;
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
@@ -65,6 +67,9 @@ json to_json(const TrainState& s) {
           {"training_seconds", s.training_seconds},
           {"tokens", s.tokens},
           {"pending_losses", s.pending_losses},
+          {"rate", s.rate},
+          {"continued_at", s.continued_at},
+          {"rate_before", s.rate_before},
           {"data", s.data_name}};
 }
 
@@ -97,6 +102,12 @@ TrainState state_from(const json& j, const std::string& name) {
   s.training_seconds = number("training_seconds");
   s.tokens = whole("tokens");
   j.at("pending_losses").get_to(s.pending_losses);
+  s.rate = json_number(j, "rate", s.rate, name);
+  s.rate_before = json_number(j, "rate_before", s.rate_before, name);
+  s.continued_at = j.value("continued_at", s.continued_at);
+  for (const std::int64_t at : s.continued_at) {
+    if (at < 0 || at > s.step) throw UserError("'" + name + "' is not as it was written: 'continued_at'");
+  }
   s.data_name = json_string(j, "data", "", name);
   return s;
 }
@@ -148,9 +159,18 @@ void remove_folder(const fs::path& folder) {
   fs::remove(folder, ignored);
 }
 
+// A checkpoint is there whole or not at all, also while it goes: it is renamed first.
+void remove_checkpoint(const std::string& run, std::int64_t step) {
+  const fs::path going = folder_of(run) / kRemoved;
+  remove_folder(going);
+  std::error_code error;
+  fs::rename(checkpoint_path(run, step), going, error);
+  if (!error) remove_folder(going);
+}
+
 void remove_old(const std::string& run) {
   std::vector<std::int64_t> steps = checkpoint_steps(run);
-  for (std::size_t at = 0; at + kKept < steps.size(); ++at) remove_folder(checkpoint_path(run, steps[at]));
+  for (std::size_t at = 0; at + kKept < steps.size(); ++at) remove_checkpoint(run, steps[at]);
 }
 
 }  // namespace
@@ -192,7 +212,7 @@ std::optional<TrainState> newest_state(const std::string& run) {
 
 void save_checkpoint(const std::string& run, const TrainState& state, const CheckpointContent& content) {
   const fs::path target = checkpoint_path(run, state.step);
-  const fs::path partial = folder_of(run) / ".partial";
+  const fs::path partial = folder_of(run) / kPartial;
   std::error_code error;
   remove_folder(partial);
   if (!fs::create_directories(partial, error)) throw file_failure("make the folder", partial.string(), error.value());
@@ -209,7 +229,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
     AtomicFile file((partial / kDescription).string());
     file.write(text.data(), text.size());
     file.commit();
-    remove_folder(target);  // left by a run that was killed here before and has come back to the same step
+    remove_checkpoint(run, state.step);  // left by a run that went on from one before it and has come back here
     fs::rename(partial, target, error);
     if (error) throw file_failure("rename", partial.string(), error.value());
     sync_folder(folder_of(run));
@@ -221,7 +241,7 @@ void save_checkpoint(const std::string& run, const TrainState& state, const Chec
 }
 
 TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content,
-                           const std::string& data_name) {
+                           const std::string& data_name, std::int64_t continued) {
   const std::string path = checkpoint_path(run, step);
   if (!fs::exists(path)) {
     std::string steps;
@@ -232,12 +252,14 @@ TrainState load_checkpoint(const std::string& run, std::int64_t step, const Chec
   TrainState state;
   const std::string reason = damage(path, state);
   if (reason.empty()) {
-    if (!state.data_name.empty() && state.data_name != data_name) {
+    const bool other_data = !state.data_name.empty() && state.data_name != data_name;
+    if (other_data && continued <= static_cast<std::int64_t>(state.continued_at.size())) {
       throw UserError("'" + run +
                       "' was trained on other data than those that are there now; put back what they were, " +
-                      "or begin a new run with another --out");
+                      "go on with these (cosformer train --continue " + run +
+                      " --data ...), or begin a new run with another --out");
     }
-    state.data_name = data_name;
+    if (!other_data) state.data_name = data_name;
     nn::read_tensors((fs::path(path) / kTensorFiles[0]).string(), content.model);
     nn::read_tensors((fs::path(path) / kTensorFiles[1]).string(), content.optimizer);
     return state;
@@ -251,6 +273,12 @@ TrainState load_checkpoint(const std::string& run, std::int64_t step, const Chec
     }
   }
   throw UserError("the checkpoint '" + path + "' is damaged: " + reason + advice);
+}
+
+void remove_unfinished_checkpoints(const std::string& run) {
+  remove_folder(folder_of(run) / kPartial);
+  remove_folder(folder_of(run) / kRemoved);
+  remove_old(run);
 }
 
 nn::NamedTensors load_carried(const std::string& run, std::int64_t step) {

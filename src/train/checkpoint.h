@@ -25,11 +25,14 @@ struct TrainState {
   std::int64_t best_step = 0;
   bool evaluation_is_due = false;  // of this step: it was not made, or not to its end
   std::int64_t evaluations_since_best = 0;
-  double seconds = 0;                  // since the beginning, former processes included
-  double training_seconds = 0;         // of them, those spent on steps
-  std::int64_t tokens = 0;             // trained on
-  std::vector<double> pending_losses;  // of steps after the last line of metrics
-  std::string data_name;               // of what it was trained on; empty where older versions did not say
+  double seconds = 0;                      // since the beginning, former processes included
+  double training_seconds = 0;             // of them, those spent on steps
+  std::int64_t tokens = 0;                 // trained on
+  std::vector<double> pending_losses;      // of steps after the last line of metrics
+  double rate = -1;                        // the learning rate of the last step; -1 where older versions did not say
+  std::vector<std::int64_t> continued_at;  // the steps at which --continue went on with the run
+  double rate_before = 0;                  // the learning rate of the last of these steps
+  std::string data_name;                   // of what it was trained on; empty where older versions did not say
 };
 
 struct CheckpointContent {
@@ -48,9 +51,13 @@ std::vector<std::int64_t> checkpoint_steps(const std::string& run);
 std::optional<TrainState> newest_state(const std::string& run);
 
 // Fills the tensors but `carried`, whose shapes only the file knows. Throws UserError when it is damaged (the message
-// names the newest intact one before it) and when it was trained on other data than those of the name.
+// names the newest intact one before it) and when it was trained on other data than those of the name, unless it is of
+// a time when the run had been continued less often than `continued`: with --continue other data may come.
 TrainState load_checkpoint(const std::string& run, std::int64_t step, const CheckpointContent& content,
-                           const std::string& data_name);
+                           const std::string& data_name, std::int64_t continued = 0);
+
+// Removes what a process that was killed while it wrote or removed a checkpoint has left. For who holds the run's lock.
+void remove_unfinished_checkpoints(const std::string& run);
 
 // What was carried; nothing when nothing was. Only of a checkpoint that load_checkpoint has accepted.
 nn::NamedTensors load_carried(const std::string& run, std::int64_t step);

@@ -31,7 +31,8 @@ std::int64_t most_drawn(const data::Dataset& images) {
   return most;
 }
 
-std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const data::TaskData& task, at::Device device) {
+std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const data::TaskData& task, at::Device device,
+                                               const models::ModelConfig* made) {
   const data::DatasetInfo& info = task.train->info();
   if (config.train.rotate && (info.width == 0 || info.width != info.height)) {
     throw UserError(
@@ -42,6 +43,7 @@ std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const da
   models::ModelConfig model = config.model;
   model.input = input_of(task);
   if (model.skip_blank && model.input.image_width > 0) model.input.most_drawn = most_drawn(*task.train);
+  if (made != nullptr) model = *made;
   at::manual_seed(step_seed(config.train.seed, 0));
   auto result = std::make_shared<models::Classifier>(model);
   result->to(device);
@@ -62,12 +64,13 @@ std::string percent(double share) {
 
 }  // namespace
 
-ClassificationJob::ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer)
+ClassificationJob::ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer,
+                                     const models::ModelConfig* made)
     : config_(config),
       task_(task),
       tokenizer_(std::move(tokenizer)),
       device_(device_of(config.train)),
-      model_(make_model(config, task, device_)) {}
+      model_(make_model(config, task, device_, made)) {}
 
 std::string ClassificationJob::label() const {
   return models::label_of(config_.model);
@@ -146,10 +149,19 @@ at::Tensor ClassificationJob::loss(const StepInputs& inputs) {
 PartResult ClassificationJob::evaluate(Part part, const StopRequest& stop) {
   EvaluationOptions options = evaluation_options(config_.train, model_->config().input, device_);
   options.stop = stop;
-  const data::DatasetPointer& data = part == Part::kTrain   ? task_.train
-                                     : part == Part::kValid ? task_.valid
-                                                            : task_.test;
-  return part_result(train::evaluate(*model_, data, options));
+  return part_result(train::evaluate(*model_, part_of(part), options));
+}
+
+const data::DatasetPointer& ClassificationJob::part_of(Part part) const {
+  return part == Part::kTrain ? task_.train : part == Part::kValid ? task_.valid : task_.test;
+}
+
+double ClassificationJob::work_of_evaluation(Part part) const {
+  return kWorkOfReading * tokens_of(*part_of(part), model_->config().input.max_length);
+}
+
+double ClassificationJob::tokens_of_an_epoch() const {
+  return tokens_of(*task_.train, model_->config().input.max_length);
 }
 
 std::string ClassificationJob::describe(const PartResult& result) const {

@@ -15,8 +15,10 @@ namespace cosformer::train {
 class ClassificationJob final : public Job {
  public:
   // Makes the model, its weights drawn by the run's seed. `task` must outlive it. `tokenizer`: the hash of the one that
-  // made the task's tokens, if one did.
-  ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer = "");
+  // made the task's tokens, if one did. `made`: the model as it was made, of a run that was continued; its data may
+  // have changed since, and must fit (fitted_task).
+  ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer = "",
+                    const models::ModelConfig* made = nullptr);
 
   models::Classifier& model() { return *model_; }
 
@@ -37,11 +39,14 @@ class ClassificationJob final : public Job {
 
   Decision decision() const override { return {"accuracy", true}; }
   bool has_part(Part) const override { return true; }
+  double work_of_evaluation(Part part) const override;
+  double tokens_of_an_epoch() const override;
   PartResult evaluate(Part part, const StopRequest& stop) override;
   std::string describe(const PartResult& result) const override;
   std::string describe_best(double value) const override;
 
  private:
+  const data::DatasetPointer& part_of(Part part) const;
   bool mirrors() const { return config_.train.flip && task_.train->info().width > 0; }
 
   RunConfig config_;

@@ -9,24 +9,31 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
+bool ignores_hangups() {
+  struct sigaction action {};
+  return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void note(int signal) {
   interrupted = 1;
-  std::signal(signal, SIG_DFL);
+  std::signal(signal, signal == SIGHUP ? SIG_IGN : SIG_DFL);
   constexpr char kText[] = "\nsaving after this step; once more stops at once, without\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kText, sizeof(kText) - 1);  // all that a handler may do
 }
 
 }  // namespace
 
-InterruptScope::InterruptScope() {
+InterruptScope::InterruptScope() : heeds_hangups_(!ignores_hangups()) {
   interrupted = 0;
   std::signal(SIGINT, note);
   std::signal(SIGTERM, note);
+  if (heeds_hangups_) std::signal(SIGHUP, note);
 }
 
 InterruptScope::~InterruptScope() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  if (heeds_hangups_) std::signal(SIGHUP, SIG_DFL);
 }
 
 bool InterruptScope::requested() {

@@ -1,9 +1,12 @@
-// Ctrl-C as a question asked between two steps instead of a death in the middle of one.
+// Ctrl-C, a request to end and a terminal that closes as a question asked between two steps instead of a death in the
+// middle of one.
 #pragma once
 
 namespace cosformer::train {
 
-// For its lifetime SIGINT and SIGTERM are noted, not obeyed; a second one ends the process at once, as usual.
+// For its lifetime SIGINT, SIGTERM and SIGHUP are noted, not obeyed. A second SIGINT or SIGTERM ends the process at
+// once, as usual; a second SIGHUP does not, because a terminal that closes may say so twice (its shell, then the
+// system). Who was started with SIGHUP ignored (nohup) goes on ignoring it.
 class InterruptScope {
  public:
   InterruptScope();
@@ -12,6 +15,9 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 
   static bool requested();
+
+ private:
+  bool heeds_hangups_;
 };
 
 }  // namespace cosformer::train

@@ -52,6 +52,10 @@ std::string part_name(Part part);  // "train", "valid", "test"
 
 std::string listed(const std::vector<std::uint64_t>& numbers);  // "3, 5"
 
+// What a token that is only read takes beside one that is trained on: a third of the arithmetic, in batches that are
+// not always as good.
+inline constexpr double kWorkOfReading = 0.4;
+
 class Job {
  public:
   virtual ~Job() = default;
@@ -82,6 +86,9 @@ class Job {
 
   virtual Decision decision() const = 0;
   virtual bool has_part(Part part) const = 0;
+  // Before any was made, for an estimate: what an evaluation takes, in training tokens that would take as long.
+  virtual double work_of_evaluation(Part part) const = 0;
+  virtual double tokens_of_an_epoch() const = 0;
   virtual PartResult evaluate(Part part, const StopRequest& stop) = 0;
   virtual std::string describe(const PartResult& result) const = 0;  // "loss 0.31, accuracy 90.1%"
   virtual std::string describe_best(double value) const = 0;         // "accuracy 90.1%"

@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_learning.h"
+#include "models/run_bundle.h"
 
 namespace cosformer::train {
 namespace {
@@ -54,6 +55,13 @@ void keep_tokenizer(const std::string& run, const data::Tokenizer& tokenizer) {
 
 data::TokenizerPointer tokenizer_of_run(const std::string& run, const std::string& expected) {
   const std::string path = tokenizer_path(run);
+  if (models::is_file(run)) {
+    const models::BundleContent bundle = models::read_bundle(run, /*check_all=*/false);
+    if (!bundle.tokenizer) return nullptr;
+    data::TokenizerPointer tokenizer = data::parse_tokenizer(*bundle.tokenizer, run);
+    if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, "the model of '" + run + "'");
+    return tokenizer;
+  }
   if (!fs::exists(path)) {
     if (expected.empty()) return nullptr;
     throw UserError("the run '" + run + "' has lost its tokenizer ('" + path + "'); copy it back");

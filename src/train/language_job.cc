@@ -228,6 +228,10 @@ const data::CorpusPart& LanguageJob::part_of(Part part) const {
   return part == Part::kTrain ? corpus_.train : part == Part::kValid ? corpus_.valid : corpus_.test;
 }
 
+double LanguageJob::work_of_evaluation(Part part) const {
+  return kWorkOfReading * static_cast<double>(part_of(part).tokens());
+}
+
 PartResult LanguageJob::evaluate(Part part, const StopRequest& stop) {
   LanguageEvaluationOptions options = language_evaluation_options(config_, *model_, device_);
   options.stop = stop;

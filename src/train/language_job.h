@@ -41,6 +41,8 @@ class LanguageJob final : public Job {
 
   Decision decision() const override { return {"loss", false}; }
   bool has_part(Part part) const override { return part_of(part).tokens() > 0; }
+  double work_of_evaluation(Part part) const override;
+  double tokens_of_an_epoch() const override { return static_cast<double>(corpus_.train.tokens()); }
   PartResult evaluate(Part part, const StopRequest& stop) override;
   std::string describe(const PartResult& result) const override;
   std::string describe_best(double value) const override;

@@ -10,6 +10,7 @@
 #include "base/safetensors.h"
 #include "models/language_model_file.h"
 #include "models/model_size.h"
+#include "models/run_bundle.h"
 #include "models/trained_weights.h"
 #include "train/checkpoint.h"
 #include "train/initial_weights.h"
@@ -85,18 +86,37 @@ bool is_run(const std::string& folder) {
 
 void create_run(const std::string& folder, const RunConfig& config) {
   std::error_code error;
+  if (fs::is_directory(folder)) remove_temporaries(config_path(folder));  // of a process killed while it did this
   if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
     throw UserError("'" + folder + "' exists and is not a run; choose another folder with --out");
   }
   fs::create_directories(folder, error);
   if (error) throw file_failure("make the folder", folder, error.value());
+  write_settings(folder, config);
+}
+
+void write_settings(const std::string& folder, const RunConfig& config) {
   const std::string text = to_toml(config);
   AtomicFile file(config_path(folder));
   file.write(text.data(), text.size());
   file.commit();
 }
 
+void remove_unfinished(const std::string& folder) {
+  for (const char* name : {"config.toml", "best.safetensors", "metrics.jsonl", "result.json", "tokenizer"}) {
+    remove_temporaries((fs::path(folder) / name).string());
+  }
+  remove_unfinished_checkpoints(folder);
+}
+
 RunConfig read_run(const std::string& folder) {
+  if (models::is_file(folder)) {
+    RunConfig config;
+    Settings settings;
+    add_settings(settings, config);
+    settings.read_toml(models::read_bundle(folder).settings, folder);
+    return config;
+  }
   if (!is_run(folder)) {
     throw UserError("'" + folder + "' is not a run: it has no config.toml; cosformer train makes runs");
   }
@@ -121,6 +141,7 @@ RunLock::RunLock(const std::string& folder) {
 }
 
 std::string best_weights_path(const std::string& folder) {
+  if (models::is_file(folder)) return folder;
   return (fs::path(folder) / "best.safetensors").string();
 }
 
@@ -141,7 +162,7 @@ models::InputConfig input_of(const data::TaskData& task) {
 }
 
 std::string trained_weights_path(const std::string& folder) {
-  read_run(folder);  // a folder that is no run is called that
+  if (!models::is_file(folder)) read_run(folder);  // a folder that is no run is called that
   const std::string path = best_weights_path(folder);
   if (fs::exists(path)) return path;
   if (checkpoint_steps(folder).empty() && fs::exists(fs::path(folder) / "result.json")) {

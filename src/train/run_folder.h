@@ -54,7 +54,12 @@ bool is_run(const std::string& folder);
 
 // Makes the folder and writes config.toml; a folder that holds something else than a run is refused.
 void create_run(const std::string& folder, const RunConfig& config);
-// Throws UserError when it is no run.
+// Replaces the settings of a run. For who holds its lock.
+void write_settings(const std::string& folder, const RunConfig& config);
+// Removes what processes that were killed while they wrote one of the run's files have left. For who holds its lock.
+void remove_unfinished(const std::string& folder);
+// Of a run's folder, or of its bundle (models/run_bundle.h), which every function here that only reads takes in its
+// place. Throws UserError when it is neither.
 RunConfig read_run(const std::string& folder);
 
 // One process at a time trains in a folder: the lock is held for the object's lifetime. Throws UserError when another

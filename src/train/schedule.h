@@ -13,8 +13,12 @@ struct Schedule {
   std::string kind;  // one of schedule_names()
   double peak = 0, final = 0;
   std::int64_t warmup = 0, steps = 0;
+  // Of a run that was continued: the step after which this schedule begins, and the rate of that step, from which its
+  // warm-up rises. `warmup` and `steps` count from there.
+  std::int64_t begin = 0;
+  double from = 0;
 
-  // Of step number `step`, counted from 1. All rise linearly over the warm-up. Then:
+  // Of step number `step`, counted from 1. All rise linearly from `from` over the warm-up. Then:
   //   constant   the peak
   //   linear     a line to `final` at the last step
   //   cosine     half a cosine to `final` at the last step

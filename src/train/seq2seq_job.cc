@@ -1,5 +1,6 @@
 #include "train/seq2seq_job.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -17,6 +18,10 @@
 namespace cosformer::train {
 namespace {
 
+// What writing a token of an answer takes beside one that is trained on: the decoder alone, forward alone, but a token
+// at a time.
+constexpr double kWorkOfWriting = 2;
+
 void require_trainable(const RunConfig& config) {
   const auto refuse = [](const std::string& what) {
     throw UserError("settings: " + what + " is not for text_to_text; leave it out");
@@ -26,8 +31,8 @@ void require_trainable(const RunConfig& config) {
   if (!config.language.tied) refuse("language.tied=false");
 }
 
-std::shared_ptr<models::EncoderDecoder> make_model(const RunConfig& config, const Seq2SeqData& data,
-                                                   at::Device device) {
+std::shared_ptr<models::EncoderDecoder> make_model(const RunConfig& config, const Seq2SeqData& data, at::Device device,
+                                                   const models::EncoderDecoderConfig* made) {
   require_trainable(config);
   models::ModelConfig model = config.model;
   model.input = {};
@@ -35,7 +40,7 @@ std::shared_ptr<models::EncoderDecoder> make_model(const RunConfig& config, cons
   model.input.max_length = data.task.max_length + 1;  // and <eod>
   at::manual_seed(step_seed(config.train.seed, 0));
   auto result = std::make_shared<models::EncoderDecoder>(
-      models::encoder_decoder_config(model, config.seq2seq, data.tokenizer->hash()));
+      made != nullptr ? *made : models::encoder_decoder_config(model, config.seq2seq, data.tokenizer->hash()));
   result->to(device);
   result->train();
   return result;
@@ -43,11 +48,11 @@ std::shared_ptr<models::EncoderDecoder> make_model(const RunConfig& config, cons
 
 }  // namespace
 
-Seq2SeqJob::Seq2SeqJob(const RunConfig& config, Seq2SeqData data)
+Seq2SeqJob::Seq2SeqJob(const RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made)
     : config_(config),
       data_(std::move(data)),
       device_(device_of(config.train)),
-      model_(make_model(config, data_, device_)) {}
+      model_(make_model(config, data_, device_, made)) {}
 
 std::string Seq2SeqJob::label() const {
   return models::label_of(model_->config());
@@ -103,12 +108,28 @@ at::Tensor Seq2SeqJob::loss(const StepInputs& step) {
          inputs.targets.ne(data::kNoTarget).sum();
 }
 
+const data::DatasetPointer& Seq2SeqJob::part_of(Part part) const {
+  return part == Part::kTrain ? data_.task.train : part == Part::kValid ? data_.task.valid : data_.task.test;
+}
+
+double Seq2SeqJob::work_of_evaluation(Part part) const {
+  const data::Dataset& pairs = *part_of(part);
+  const std::int64_t longest = text_input(model_->config()).max_length;
+  const double tokens = tokens_of(pairs, longest), examples = static_cast<double>(pairs.size());
+  const double written = std::min(static_cast<double>(config_.seq2seq.decode_examples), examples);
+  return kWorkOfReading * tokens + kWorkOfWriting * written * static_cast<double>(longest);
+}
+
+double Seq2SeqJob::tokens_of_an_epoch() const {
+  return tokens_of(*data_.task.train, text_input(model_->config()).max_length) +
+         2 * static_cast<double>(data_.task.train->size());
+}
+
 PartResult Seq2SeqJob::evaluate(Part part, const StopRequest& stop) {
   EvaluationOptions options = evaluation_options(config_.train, text_input(model_->config()), device_);
   options.stop = stop;
-  const data::TaskData& task = data_.task;
-  const data::DatasetPointer& pairs = part == Part::kTrain ? task.train : part == Part::kValid ? task.valid : task.test;
-  return part_result(evaluate_seq2seq(*model_, pairs, *data_.tokenizer, config_.seq2seq.decode_examples, options));
+  return part_result(
+      evaluate_seq2seq(*model_, part_of(part), *data_.tokenizer, config_.seq2seq.decode_examples, options));
 }
 
 std::string Seq2SeqJob::describe(const PartResult& result) const {

@@ -13,7 +13,8 @@ namespace cosformer::train {
 class Seq2SeqJob final : public Job {
  public:
   // Makes the model, its weights drawn by the run's seed. Throws UserError for what cannot be trained.
-  Seq2SeqJob(const RunConfig& config, Seq2SeqData data);
+  // `made`: the model as it was made, of a run that was continued, whose texts may be others now.
+  Seq2SeqJob(const RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made = nullptr);
 
   models::EncoderDecoder& model() { return *model_; }
 
@@ -32,11 +33,15 @@ class Seq2SeqJob final : public Job {
 
   Decision decision() const override { return {"loss", false}; }
   bool has_part(Part) const override { return true; }
+  double work_of_evaluation(Part part) const override;
+  double tokens_of_an_epoch() const override;
   PartResult evaluate(Part part, const StopRequest& stop) override;
   std::string describe(const PartResult& result) const override;
   std::string describe_best(double value) const override;
 
  private:
+  const data::DatasetPointer& part_of(Part part) const;
+
   RunConfig config_;
   Seq2SeqData data_;
   at::Device device_;

@@ -48,7 +48,11 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.eval_every", c.eval_every, "steps between evaluations; 0: after each epoch");
   s.add("train.eval_batch_size", c.eval_batch_size, "0: as in training", 0, kMostExamples);
   s.add("train.checkpoint_every", c.checkpoint_every, "steps between checkpoints; 0: with each evaluation");
+  s.add("train.checkpoint_minutes", c.checkpoint_minutes,
+        "minutes after which a checkpoint is written besides, so that no more is ever lost; 0: none by time");
   s.add("train.patience", c.patience, "evaluations without a better one before an early stop; 0: none");
+  s.add("train.continued", c.continued,
+        "times that cosformer train --continue has gone on with the run, which counts it");
   s.add("train.graph", c.graph, "capture the step in a CUDA graph where shapes allow");
 }
 

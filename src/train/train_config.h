@@ -37,7 +37,9 @@ struct TrainConfig {
   std::int64_t eval_every = 0;        // steps; 0: after each epoch
   std::int64_t eval_batch_size = 0;   // 0: as in training
   std::int64_t checkpoint_every = 0;  // steps; 0: with each evaluation
+  double checkpoint_minutes = 5;      // besides; 0: not by time
   std::int64_t patience = 0;          // evaluations without a better one before an early stop; 0: none
+  std::int64_t continued = 0;         // how often --continue has gone on with the run; the program counts
   bool graph = true;                  // capture the step in a CUDA graph where shapes allow
 };
 

@@ -3,19 +3,22 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include <ATen/ATen.h>
-#include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/table.h"
 #include "cosformer/weights.h"
+#include "train/continuation.h"
 #include "train/interrupt.h"
 #include "train/metrics_log.h"
 #include "train/precision.h"
 #include "train/result_file.h"
+#include "train/result_writing.h"
 #include "train/schedule.h"
+#include "train/time_estimate.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
@@ -36,16 +39,19 @@ class Training {
         observer_(observer),
         device_(device_of(config_.train)),
         bfloat16_(uses_bfloat16(config_.train, device_)),
+        data_name_(job.data_name()),
         parameters_(job.module()),
         optimizer_(parameters_, config_.train),
         step_([&job](const StepInputs& inputs) { return job.loss(inputs); }, optimizer_, parameters_, config_.train,
               {device_, bfloat16_, job.is_always_the_same()}) {
     if (job.has_rates()) parameters_.set_rates([&job](const std::string& name) { return job.rate_of(name); });
     const std::vector<std::int64_t> steps = checkpoint_steps(run_);
-    state_.data_name = job.data_name();
+    state_.data_name = data_name_;
     if (request.from || !steps.empty()) {
-      state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), state_.data_name);
+      state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), data_name_,
+                               config_.train.continued + (request.continues ? 1 : 0));
       job_.restore_carried(load_carried(run_, state_.step));
+      if (request.continues) count_continuation(request.names_data);
       observer_.say("going on from step " + with_commas(state_.step));
       replace_lost_best();
     } else if (std::filesystem::exists(result_path(run_))) {
@@ -56,7 +62,7 @@ class Training {
     }
   }
 
-  TrainResult run();
+  TrainResult run(bool continues);
 
  private:
   CheckpointContent content() const {
@@ -66,6 +72,9 @@ class Training {
     return {weights, optimizer_.state(), job_.model_config(), job_.carried()};
   }
   void replace_lost_best();
+  void count_continuation(bool names_data);
+  void begin(bool continues);
+  void tell_time_left();
   void one_step(MetricsLog& metrics);
   [[noreturn]] void not_finite(const std::string& what, std::int64_t step,
                                const std::vector<std::uint64_t>& places) const;
@@ -75,10 +84,10 @@ class Training {
   bool evaluates_now() const;
   void evaluate_and_keep_best(MetricsLog& metrics);
   void keep_best(const PartResult& valid);
+  bool checkpoint_is_due(bool evaluates) const;
   void checkpoint();
   Ending steps(MetricsLog& metrics);
   TrainResult finish(Ending ending);
-  void write_result(const TrainResult& result);
 
   struct Pending {
     at::Tensor loss;
@@ -91,6 +100,7 @@ class Training {
   const Observer& observer_;
   at::Device device_;
   bool bfloat16_;
+  std::string data_name_;
   FlatParameters parameters_;
   AdamW optimizer_;
   TrainingStep step_;
@@ -105,6 +115,9 @@ class Training {
   std::int64_t first_step_ = 0;  // of this process
   double seconds_at_log_ = 0;    // spent on steps
   std::int64_t tokens_at_log_ = 0, checkpointed_step_ = -1;
+  Clock::time_point checkpointed_at_ = process_begin_;
+  std::optional<TimeEstimate> estimate_;
+  bool told_time_ = false;
 };
 
 // Without the best weights there is nothing to end with: those of the checkpoint take their place.
@@ -116,6 +129,29 @@ void Training::replace_lost_best() {
   state_.best_loss.reset();
   state_.evaluation_is_due = true;
   best_was_lost_ = true;
+}
+
+// Asked to go on beyond the end: counts that, unless the same was asked for before and has not come to its end.
+void Training::count_continuation(bool names_data) {
+  const bool other_data = state_.data_name != data_name_;
+  if (other_data && !names_data) {
+    throw UserError("the data are not those that '" + run_ +
+                    "' was trained on; to go on with these, name them with --data");
+  }
+  const bool asks_for_more = other_data || to_toml(read_run(run_)) != to_toml(config_);
+  if (asks_for_more && !continuation_is_due(config_, state_)) ++config_.train.continued;
+}
+
+// Only when no step is under way on a device: what has been spent is then known.
+void Training::tell_time_left() {
+  count_seconds();
+  estimate_->count_to({state_.step, state_.tokens, state_.training_seconds});
+  const std::optional<double> left = estimate_->left(state_.step);
+  if (!left) return;
+  if (observer_.time_left) observer_.time_left(*left);
+  constexpr double kWorthTelling = 10;
+  if (std::exchange(told_time_, true) || *left < kWorthTelling) return;
+  observer_.say(estimate_->describe(state_.step));
 }
 
 // Ends the run with what happened, where, and what to try.
@@ -185,6 +221,7 @@ void Training::one_step(MetricsLog& metrics) {
   state_.step = number;
   pending_.push_back(std::move(pending));
   if (state_.step % config_.train.log_every == 0) log(metrics);
+  if (device_.is_cpu() || pending_.empty()) tell_time_left();
   observer_.step(state_, last_loss_, tokens_per_second_);
 }
 
@@ -199,12 +236,14 @@ void Training::log(MetricsLog& metrics) {
   tokens_per_second_ =
       static_cast<double>(state_.tokens - tokens_at_log_) / std::max(state_.training_seconds - seconds_at_log_, 1e-9);
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
-  metrics.write(state_.step, {{"epoch", static_cast<double>(state_.position.epoch)},
-                              {"loss", mean},
-                              {"lr", schedule_.at(state_.step)},
-                              {"tokens", static_cast<double>(state_.tokens)},
-                              {"tokens_per_second", std::round(tokens_per_second_)},
-                              {"seconds", std::round(1000 * state_.seconds) / 1000}});
+  MetricsLog::Values values{{"epoch", static_cast<double>(state_.position.epoch)},
+                            {"loss", mean},
+                            {"lr", schedule_.at(state_.step)},
+                            {"tokens", static_cast<double>(state_.tokens)},
+                            {"tokens_per_second", std::round(tokens_per_second_)},
+                            {"seconds", std::round(1000 * state_.seconds) / 1000}};
+  if (!state_.continued_at.empty()) values.emplace_back("continued", static_cast<double>(state_.continued_at.size()));
+  metrics.write(state_.step, values);
   seconds_at_log_ = state_.training_seconds;
   tokens_at_log_ = state_.tokens;
 }
@@ -249,9 +288,17 @@ void Training::checkpoint() {
   if (checkpointed_step_ == state_.step) return;
   count_seconds();
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
+  if (state_.step > first_step_) state_.rate = schedule_.at(state_.step);
   save_checkpoint(run_, state_, content());
   checkpointed_step_ = state_.step;
-  counted_until_ = Clock::now();
+  estimate_->add_checkpoint(seconds_since(counted_until_));
+  checkpointed_at_ = counted_until_ = Clock::now();
+}
+
+bool Training::checkpoint_is_due(bool evaluates) const {
+  const TrainConfig& c = config_.train;
+  if (c.checkpoint_minutes > 0 && seconds_since(checkpointed_at_) >= 60 * c.checkpoint_minutes) return true;
+  return c.checkpoint_every > 0 ? state_.step % c.checkpoint_every == 0 : evaluates;
 }
 
 TrainResult Training::finish(Ending ending) {
@@ -270,6 +317,7 @@ TrainResult Training::finish(Ending ending) {
   }
   if (observer_.peak_resident) result.peak_resident = observer_.peak_resident();
   result.ending = ending;
+  state_.seconds = seconds_before_ + seconds_since(process_begin_);
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
   if (state_.step == first_step_ && !best_was_lost_) {  // nothing was trained: what was measured while it was is kept
@@ -280,34 +328,8 @@ TrainResult Training::finish(Ending ending) {
       return result;
     }
   }
-  write_result(result);
+  write_result(run_, config_, job_.label(), result);
   return result;
-}
-
-void Training::write_result(const TrainResult& result) {
-  nlohmann::ordered_json json{
-      {"attention", job_.label()},
-      {"task", config_.data.task},
-      {"parameters", result.parameters},
-      {"steps", state_.step},
-      {"best_step", state_.best_step},
-      {"seconds", seconds_before_ + seconds_since(process_begin_)},
-      {"tokens", state_.tokens},
-      {"tokens_per_second", result.tokens_per_second},
-      {"steps_per_second", static_cast<double>(state_.step) / std::max(state_.training_seconds, 1e-9)},
-      {"peak_memory", result.peak_memory},
-      {"peak_resident", result.peak_resident},
-  };
-  for (const auto& [name, value] : result.valid.metrics) json["valid_" + name] = value;
-  for (const auto& [name, value] : result.test.metrics) json["test_" + name] = value;
-  for (const auto& [name, amount] : result.test.amounts) json["test_" + name] = amount;
-  if (result.test.batches > 0) {
-    json["test_batches_per_second"] = static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9);
-  }
-  const std::string text = json.dump(1) + '\n';
-  AtomicFile file(result_path(run_));
-  file.write(text.data(), text.size());
-  file.commit();
 }
 
 // An evaluation that is interrupted stops at once; the checkpoint says that it is due, and going on begins with it.
@@ -322,13 +344,13 @@ Ending Training::steps(MetricsLog& metrics) {
       state_.evaluation_is_due = evaluates_now();
     }
     const bool last = state_.step == state_.total_steps, evaluates = state_.evaluation_is_due;
-    const std::int64_t checkpoint_every = config_.train.checkpoint_every;
     if (evaluates) {
       settle();  // steps that a device is still at are no part of the evaluation
       count_seconds();
       try {
         evaluate_and_keep_best(metrics);
         state_.evaluation_is_due = false;
+        estimate_->add_evaluation(seconds_since(counted_until_));
       } catch (const EvaluationStopped&) {
       }
       counted_until_ = Clock::now();
@@ -338,7 +360,7 @@ Ending Training::steps(MetricsLog& metrics) {
       return Ending::kInterrupted;
     }
     const bool ends = evaluates && !last && out_of_patience();
-    if (last || ends || (checkpoint_every > 0 ? state_.step % checkpoint_every == 0 : evaluates)) checkpoint();
+    if (last || ends || checkpoint_is_due(evaluates)) checkpoint();
     if (ends) return Ending::kStoppedEarly;
     if (!last && InterruptScope::requested()) {
       checkpoint();
@@ -348,25 +370,36 @@ Ending Training::steps(MetricsLog& metrics) {
   return Ending::kFinished;
 }
 
-TrainResult Training::run() {
+// Finds how many steps there are and how the learning rate goes; where the run is to be continued, that begins here.
+void Training::begin(bool continues) {
+  const bool begins_again = continuation_is_due(config_, state_), other_data = state_.data_name != data_name_;
+  if (begins_again) begin_continuation(config_, data_name_, state_);
   job_.begin(state_.position, step_.is_captured());
+  const double steps_per_epoch =
+      static_cast<double>(job_.batches_in_first_epoch()) / static_cast<double>(config_.train.accumulate);
   if (state_.total_steps == 0) {
-    const double an_epoch =
-        static_cast<double>(job_.batches_in_first_epoch()) / static_cast<double>(config_.train.accumulate);
-    state_.total_steps = config_.train.steps > 0
-                             ? config_.train.steps
-                             : std::max<std::int64_t>(1, std::llround(std::ceil(an_epoch * config_.train.epochs)));
+    state_.total_steps = steps_in_all(config_.train, steps_per_epoch, begins_again && other_data ? state_.step : 0);
   }
   if (config_.train.steps > 0 && state_.total_steps != config_.train.steps) {
     throw UserError("the checkpoint of '" + run_ + "' is of a training of " + with_commas(state_.total_steps) +
                     " steps, and config.toml says train.steps = " + std::to_string(config_.train.steps) +
                     "; put back what was there");
   }
-  schedule_ = {config_.train.schedule, config_.train.lr, config_.train.final_lr,
-               config_.train.warmup_steps > 0
-                   ? config_.train.warmup_steps
-                   : std::llround(config_.train.warmup_fraction * static_cast<double>(state_.total_steps)),
-               state_.total_steps};
+  if (continues) {
+    require_steps_left(run_, state_);
+    write_settings(run_, config_);
+  }
+  if (begins_again) {
+    std::filesystem::remove(result_path(run_));  // it tells of an end that is none
+    observer_.say(describe_continuation(state_, other_data));
+  }
+  schedule_ = schedule_of(config_.train, state_);
+  estimate_.emplace(time_plan(config_.train, job_, state_.total_steps),
+                    TimeEstimate::Counts{state_.step, state_.tokens, state_.training_seconds});
+}
+
+TrainResult Training::run(bool continues) {
+  begin(continues);
   seconds_before_ = state_.seconds;
   first_step_ = state_.step;
   seconds_at_log_ = state_.training_seconds;
@@ -376,7 +409,7 @@ TrainResult Training::run() {
   observer_.say(job_.label() + ": " + with_commas(job_.parameter_count()) + " parameters, " +
                 with_commas(state_.total_steps) + " steps on " + device_.str() +
                 (bfloat16_ ? " in bfloat16" : " in float32"));
-  counted_until_ = Clock::now();
+  counted_until_ = checkpointed_at_ = Clock::now();
   return finish(steps(metrics));
 }
 
@@ -384,7 +417,8 @@ TrainResult Training::run() {
 
 TrainResult train(const TrainRequest& request, Job& job, const Observer& observer) {
   const RunLock lock(request.run);
-  return Training(request, job, observer).run();
+  remove_unfinished(request.run);
+  return Training(request, job, observer).run(request.continues);
 }
 
 }  // namespace cosformer::train

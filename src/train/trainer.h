@@ -16,6 +16,9 @@ struct Observer {
   std::function<void(const std::string& line)> say;  // a line worth keeping
   // After each step; `loss` is the latest that is known (it may be some steps old), NaN before the first.
   std::function<void(const TrainState& state, double loss, double tokens_per_second)> step;
+  // Before `step`: seconds that the training will still take, evaluations and checkpoints included, once that can be
+  // told; may be empty.
+  std::function<void(double seconds)> time_left;
   std::function<double()> peak_memory;    // bytes of tensors held at most since the training began; may be empty
   std::function<double()> peak_resident;  // bytes that the process had in the machine's memory at most; may be empty
 };
@@ -37,7 +40,14 @@ struct TrainRequest {
   RunConfig config;                  // as in that folder
   std::optional<std::int64_t> from;  // go on from the checkpoint of this step; none: from the newest, if there is one
   bool data_moved = false;           // config.data.path is where the run's data are now, not where its folder says
+  bool continues = false;            // go on beyond the end; `config` may differ from the folder's in [train] and data
+  bool names_data = false;           // with `continues`: the data may be others than before
 };
+
+// Whether the run goes on, or went on, beyond an end: its data may be others than those that its model was made for.
+inline bool was_continued(const TrainRequest& request) {
+  return request.continues || request.config.train.continued > 0;
+}
 
 // The job is of the same config. Throws UserError (a damaged checkpoint), Failure (a full disk; a loss that is not
 // finite). Whatever happens, the last checkpoint that was written stays.

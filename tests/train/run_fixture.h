@@ -25,6 +25,8 @@ struct Watched {
               ++steps;
               if (on_step) on_step(state.step);
             },
+            {},
+            {},
             {}};
   }
 };
