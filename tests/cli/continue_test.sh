@@ -25,8 +25,8 @@ expect 2 'nothing says what to learn' "$program" train --steps 5
 [ -e runs ] && fail "a folder was made without a task"
 
 # The default folder has the data's name.
-expect 0 'run folder: runs/my_reviews-cosformer_plus-0' "$program" train --task text_files --data 'data/my reviews.tsv' \
-  "${settings[@]}" --steps 1
+expect 0 'run folder: runs/my_reviews-cosformer_plus-0' "$program" train --task text_files \
+  --data 'data/my reviews.tsv' "${settings[@]}" --steps 1
 expect 0 'run folder: runs/texts-softmax-3' "$program" train --task lm --data texts/ --attention softmax --seed 3 \
   --device cpu --set model.width=16 --set model.heads=2 --set model.layers=1 --set data.window=32 \
   --set train.batch_size=4 --set model.positions=learned --steps 1

@@ -3,8 +3,8 @@
 
     kill_at_call_test.py PROGRAM LIBRARY KILLS [SEED]
 
-What comes out in the end must be what an uninterrupted training gives, bit for bit, and nothing may be left over. LIBRARY
-is kill_at_call.cc. KILLS is how many of each kind; "every" takes each call of a training in turn (an hour).
+What comes out in the end must be what an uninterrupted training gives, bit for bit, and nothing may be left over.
+LIBRARY is kill_at_call.cc. KILLS is how many of each kind; "every" takes each call of a training in turn (an hour).
 """
 import json
 import os

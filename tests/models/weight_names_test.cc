@@ -59,7 +59,9 @@ TEST(WeightNames, AreAllDocumented) {
   for (const std::string& attention : nn::attention_names()) {
     variants.push_back({"model.attention=" + attention});
     for (const std::string& variant : nn::traits_of(attention).variants) {
-      variants.push_back({"model.attention=" + attention, "attention.variant=" + variant});
+      const bool forgets = variant.ends_with("gated");  // what came before, which only a causal model has
+      variants.push_back({"model.attention=" + attention, "attention.variant=" + variant,
+                          std::string("model.causal=") + (forgets ? "true" : "false")});
     }
   }
   for (const std::vector<std::string>& variant : variants) {

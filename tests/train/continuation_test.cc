@@ -71,8 +71,9 @@ TEST(Continuation, TheRateWarmsUpFromWhereItWasAndFallsOverTheNewSteps) {
   go_on(continuation(run, {"train.steps=60", "train.warmup_fraction=0.2"}), letter_task(), watched);
   std::vector<double> rates(61);
   for (const nlohmann::json& entry : numbers_of(run)) {
-    if (entry.contains("lr")) rates[entry["step"].get<std::size_t>()] = entry["lr"];
-    if (entry.contains("lr")) EXPECT_EQ(entry.contains("continued"), entry["step"] > 40) << entry;
+    if (!entry.contains("lr")) continue;
+    rates[entry["step"].get<std::size_t>()] = entry["lr"];
+    EXPECT_EQ(entry.contains("continued"), entry["step"] > 40) << entry;
   }
   EXPECT_DOUBLE_EQ(rates[40], 0.002);
   EXPECT_DOUBLE_EQ(rates[42], 0.006);

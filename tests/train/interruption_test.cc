@@ -20,7 +20,7 @@ using cosformer::testing::write_bytes;
 void die_at(std::int64_t step, const std::string& run, const RunConfig& config) {
   Watched watched;
   watched.on_step = [&](std::int64_t now) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // longer than train.checkpoint_minutes below
     if (now == step) throw std::runtime_error("killed");
   };
   EXPECT_THROW(train_in(run, config, letter_task(), watched), std::runtime_error);
@@ -93,6 +93,32 @@ TEST(Interruption, WhatKilledProcessesLeftIsRemovedAndNothingElse) {
   std::sort(left.begin(), left.end());
   EXPECT_EQ(left, kept);
   EXPECT_EQ(checkpoint_steps(run), (std::vector<std::int64_t>{30, 40}));
+}
+
+// Told while most of it is still to come, and no three times too short.
+TEST(Interruption, WhatATrainingWillTakeIsKnownBeforeMostOfItIsOver) {
+  const TemporaryDirectory folder;
+  using Clock = std::chrono::steady_clock;
+  Watched watched;
+  watched.on_step = [](std::int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+  Observer observer = watched.observer();
+  double first = -1;
+  Clock::time_point told;
+  observer.time_left = [&](double seconds) {
+    if (first >= 0) return;
+    first = seconds;
+    told = Clock::now();
+    EXPECT_LT(watched.steps, 50);
+  };
+  const RunConfig config = small_run({"train.steps=100", "train.eval_every=20"});
+  const data::TaskData task = letter_task();
+  create_run(folder.file("run"), config);
+  ClassificationJob job(config, task);
+  train({folder.file("run"), config, {}}, job, observer);
+  const double took = std::chrono::duration<double>(Clock::now() - told).count();
+  ASSERT_GT(first, 0);
+  EXPECT_GT(first, took / 3);
+  EXPECT_LT(first, took * 3);
 }
 
 }  // namespace
