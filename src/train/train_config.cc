@@ -52,7 +52,7 @@ void add_settings(Settings& s, TrainConfig& c) {
         "minutes after which a checkpoint is written besides, so that no more is ever lost; 0: none by time");
   s.add("train.patience", c.patience, "evaluations without a better one before an early stop; 0: none");
   s.add("train.continued", c.continued,
-        "times that cosformer train --continue has gone on with the run, which counts it");
+        "times that cosformer train --continue has gone on with the run, which counts it", 0, 10000);
   s.add("train.graph", c.graph, "capture the step in a CUDA graph where shapes allow");
 }
 
