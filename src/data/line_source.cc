@@ -7,12 +7,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/error.h"
-#include "data/file_content.h"
+#include "data/unpacked_file.h"
 
 namespace cosformer::data {
 namespace {
@@ -22,13 +21,7 @@ constexpr std::size_t kMostLine = std::size_t{1} << 28;
 constexpr std::string_view kGzip = "\x1f\x8b";
 
 FileDescriptor opened(const std::string& path) {
-  if (path != "-") {
-    FileDescriptor file = open_for_reading(path);
-    struct stat status {};
-    if (::fstat(file.number(), &status) != 0) throw file_failure("examine", path, errno);
-    if (S_ISDIR(status.st_mode)) throw UserError("cannot read '" + path + "': it is a folder; give the path of a file");
-    return file;
-  }
+  if (path != "-") return open_for_reading(path).file;
   FileDescriptor file(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
   if (!file.is_open()) throw UserError("cannot read standard input: it is closed; give a file with --input");
   return file;

@@ -10,7 +10,6 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "base/file_descriptor.h"
 
 namespace cosformer::data {
 namespace {
@@ -24,7 +23,7 @@ bool was_given_open(const std::string& path) {
   return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
 }
 
-FileDescriptor open_for_reading(const std::string& path) {
+FileDescriptor opened(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not wait. What was given open has somebody.
   const int flags = was_given_open(path) ? 0 : O_NONBLOCK | O_NOCTTY;
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
@@ -40,6 +39,20 @@ FileDescriptor open_for_reading(const std::string& path) {
 
 }  // namespace
 
+OpenedFile open_for_reading(const std::string& path) {
+  OpenedFile open{opened(path)};
+  struct stat status {};
+  if (::fstat(open.file.number(), &status) != 0) throw file_failure("examine", path, errno);
+  if (S_ISDIR(status.st_mode)) throw UserError("cannot read '" + path + "': it is a folder; give the path of a file");
+  open.is_regular = S_ISREG(status.st_mode);
+  if (!open.is_regular && !was_given_open(path)) {
+    throw UserError("cannot read '" + path +
+                    "': it is not a regular file; give the path of one, or pipe its content in");
+  }
+  if (open.is_regular) open.size = static_cast<std::uint64_t>(status.st_size);
+  return open;
+}
+
 struct UnpackedFile::Stream {
   gzFile file = nullptr;
   ~Stream() {
@@ -48,17 +61,10 @@ struct UnpackedFile::Stream {
 };
 
 UnpackedFile::UnpackedFile(const std::string& path) : path_(path), stream_(std::make_unique<Stream>()) {
-  const FileDescriptor file = open_for_reading(path);
-  struct stat status {};
-  if (::fstat(file.number(), &status) != 0) throw file_failure("examine", path, errno);
-  if (S_ISDIR(status.st_mode)) throw UserError("cannot read '" + path + "': it is a folder; give the path of a file");
-  is_regular_ = S_ISREG(status.st_mode);
-  if (!is_regular_ && !was_given_open(path)) {
-    throw UserError("cannot read '" + path +
-                    "': it is not a regular file; give the path of one, or pipe its content in");
-  }
-  if (is_regular_) size_ = static_cast<std::uint64_t>(status.st_size);
-  const int copy = ::dup(file.number());
+  const OpenedFile open = open_for_reading(path);
+  is_regular_ = open.is_regular;
+  size_ = open.size;
+  const int copy = ::dup(open.file.number());
   if (copy < 0) throw file_failure("open", path, errno);
   stream_->file = ::gzdopen(copy, "rb");
   if (stream_->file == nullptr) {

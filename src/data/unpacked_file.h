@@ -6,14 +6,24 @@
 #include <memory>
 #include <string>
 
+#include "base/file_descriptor.h"
+
 namespace cosformer::data {
 
 // A regular file, as long as it is when it is opened; or what the program was given open, which may be a pipe: standard
 // input as /dev/stdin, a shell's <(COMMAND) as /dev/fd/63. Another pipe or device is refused, for it could make the
 // program wait for ever or read without end.
+struct OpenedFile {
+  FileDescriptor file;
+  bool is_regular = false;
+  std::uint64_t size = 0;  // 0 when it is not known
+};
+// Throws UserError when the path is missing, unreadable or not such a file, Failure when the system fails.
+OpenedFile open_for_reading(const std::string& path);
+
 class UnpackedFile {
  public:
-  // Throws UserError when the path is missing, unreadable or not such a file, Failure when the system fails.
+  // Throws as open_for_reading does.
   explicit UnpackedFile(const std::string& path);
   ~UnpackedFile();
 
