@@ -27,7 +27,6 @@ if(cosformer_want_cuda)
       set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
     endif()
   endforeach()
-  set(COSFORMER_VERIFY_TARGETS cosformer_kernels)
   set(BUILD_TESTING ${COSFORMER_TESTS})
   # Before libtorch is found: its CMake files add flags for every GPU generation that it knows.
   add_subdirectory(src/kernels/cuda)

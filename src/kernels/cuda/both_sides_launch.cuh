@@ -49,7 +49,7 @@ cudaError_t launch_after_states(const WarpgroupParams& params, cudaStream_t stre
 }
 
 template <bool kMasked>
-cudaError_t launch_both_sides(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_both_sides_of(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_of_pass(pass, [&]<WarpgroupPass kPass>() {
     if constexpr (kPass == WarpgroupPass::kValues) {
       return cudaErrorInvalidValue;  // comes with the keys

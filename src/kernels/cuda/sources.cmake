@@ -29,11 +29,12 @@ foreach(io IN ITEMS __nv_bfloat16 __half float)
 endforeach()
 
 set(cosformer_cuda_sources ${cosformer_sweep_sources})
-foreach(source IN ITEMS attention decode embedding_gradient embedding_rows launch_table row_norm short_convolution
-    states warpgroup)
-  list(APPEND cosformer_cuda_sources ${cosformer_cuda_dir}/${source}.cu)
+foreach(source IN ITEMS attention.cc attention_bwd.cc attention_fwd.cc attention_run.cc decode.cu embedding_gradient.cu
+    embedding_rows.cu hopper_launch.cc launch_table.cu row_norm.cu short_convolution.cu states.cu)
+  list(APPEND cosformer_cuda_sources ${cosformer_cuda_dir}/${source})
 endforeach()
 set(cosformer_hopper_sources)
-foreach(source IN ITEMS both_sides both_sides_masked boxes narrow narrow_masked wide wide_masked whole)
-  list(APPEND cosformer_hopper_sources ${cosformer_cuda_dir}/warpgroup_${source}.cu)
+foreach(source IN ITEMS narrow_tma.cu tensor_maps.cc warpgroup_both_sides.cu warpgroup_both_sides_masked.cu
+    warpgroup_narrow.cu warpgroup_narrow_masked.cu warpgroup_wide.cu warpgroup_wide_masked.cu warpgroup_whole.cu)
+  list(APPEND cosformer_hopper_sources ${cosformer_cuda_dir}/${source})
 endforeach()

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/cuda/limits.h"
 
 namespace cosformer::kernels::cuda {
 
@@ -88,9 +89,6 @@ struct SweepParams {
 inline std::int64_t blocks_of(const SweepParams& p) {
   return p.sequences * p.segments * p.heads * p.slices;
 }
-
-// Positions are padded to whole blocks of this many, so that reversed sweeps cut chunks at the same tokens.
-constexpr int kFrameBlock = 64;
 
 struct SequenceExtent {
   std::int64_t batch, q_begin, k_begin;

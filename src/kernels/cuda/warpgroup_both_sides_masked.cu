@@ -3,11 +3,11 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_narrow_after_states_masked(const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_states_after_masked(const WarpgroupParams& params, cudaStream_t stream) {
   return launch_after_states<false, true>(params, stream);
 }
-cudaError_t launch_narrow_both_sides_masked(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
-  return launch_both_sides<true>(pass, params, stream);
+cudaError_t launch_both_sides_masked(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
+  return launch_both_sides_of<true>(pass, params, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

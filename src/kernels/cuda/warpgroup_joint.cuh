@@ -6,7 +6,6 @@
 // both: while the others sum, it sweeps the first (of p.first_tokens), and its state is that segment's sum.
 #pragma once
 
-#include <optional>
 #include <utility>
 
 #include <cooperative_groups.h>
@@ -21,22 +20,24 @@ namespace cosformer::kernels::cuda {
 struct JointSums {
   static constexpr int kThreads = 128, kTiles = 8;
   static constexpr int kPieces = 2 * kTiles * kThreads;
-  static_assert(kJointFloats == 4 * kPieces + kThreads);
+  static_assert(kCooperativeSumFloats == 4 * kPieces + kThreads);
 
   float* first;  // of the head's first segment
   int segments, own;
 
   __device__ __forceinline__ explicit JointSums(const WarpgroupPlace& place)
-      : first(place.p.states + place.first_segment() * kJointFloats), segments(place.p.segments), own(place.segment) {}
+      : first(place.p.states + place.first_segment() * kCooperativeSumFloats),
+        segments(place.p.segments),
+        own(place.segment) {}
 
   __device__ __forceinline__ float4& piece(int segment, int number) const {
-    return *reinterpret_cast<float4*>(first + segment * kJointFloats + number * 4);
+    return *reinterpret_cast<float4*>(first + segment * kCooperativeSumFloats + number * 4);
   }
   __device__ __forceinline__ float4& own_piece(int part, int tile) const {
     return piece(own, (part * kTiles + tile) * kThreads + static_cast<int>(threadIdx.x));
   }
   __device__ __forceinline__ float& extra(int segment, int number) const {
-    return first[segment * kJointFloats + kPieces * 4 + number];
+    return first[segment * kCooperativeSumFloats + kPieces * 4 + number];
   }
   // Of the extra column: this thread's accumulator i.
   __device__ __forceinline__ static int extra_number(const WarpgroupPlace& place, int part, int i) {
@@ -180,9 +181,15 @@ __global__ void __launch_bounds__(First::kThreads, std::min(First::kMinBlocks, S
 }
 
 template <class First, class Second>
-std::optional<cudaError_t> launch_joint_kernel(const WarpgroupParams& params, cudaStream_t stream) {
-  constexpr int kSharedBytes = std::max(First::kSharedBytes, Second::kSharedBytes);
-  return launch_jointly<warpgroup_joint_kernel<First, Second>>(First::kThreads, kSharedBytes, stream, params);
-}
+struct JointLaunch {
+  static constexpr int kSharedBytes = std::max(First::kSharedBytes, Second::kSharedBytes);
+  static cudaError_t start(const WarpgroupParams& params, cudaStream_t stream) {
+    return launch_cooperative_blocks(warpgroup_joint_kernel<First, Second>, First::kThreads, kSharedBytes, stream,
+                                     params);
+  }
+  static int blocks_of_multiprocessor() {
+    return blocks_at_once<warpgroup_joint_kernel<First, Second>>(First::kThreads, kSharedBytes);
+  }
+};
 
 }  // namespace cosformer::kernels::cuda

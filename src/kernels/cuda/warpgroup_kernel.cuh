@@ -251,8 +251,8 @@ cudaError_t launch_pair_of(const WarpgroupParams& first, const WarpgroupParams& 
 }
 
 template <WarpgroupFetch kFetch>
-cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
-                               cudaStream_t stream) {
+cudaError_t launch_narrow_pair_of_pass(WarpgroupPass first_pass, const WarpgroupParams& first,
+                                       const WarpgroupParams& second, cudaStream_t stream) {
   using enum WarpgroupPass;
   if (first_pass == kForward) return launch_pair_of<kForward, Mode::kSum, kForward, kFetch>(first, second, stream);
   if (first_pass == kQueries) return launch_pair_of<kQueries, Mode::kApplyAndSum, kKeys, kFetch>(first, second, stream);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/warpgroup_params.h"
@@ -15,32 +14,30 @@ cudaError_t launch_blocks(Kernel kernel, int threads, int shared_bytes, cudaStre
   return launch_with_shared(nullptr, kernel, blocks_of(first.sweep), threads, shared_bytes, stream, first, others...);
 }
 
-// How many blocks of a kernel the current device can hold at once.
+// How many blocks of a kernel a multiprocessor of the current device holds at once; 0: unknown.
 template <auto kKernel>
-std::int64_t blocks_at_once(int threads, int shared_bytes) {
+int blocks_at_once(int threads, int shared_bytes) {
   constexpr int kDevices = 64;
-  static std::atomic<std::int64_t> known[kDevices];  // zero: not asked yet
-  int device = 0, processors = 0, blocks = 0;
+  static std::atomic<int> known[kDevices];  // zero: not asked yet
+  int device = 0, blocks = 0;
   if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return 0;
   if (known[device] == 0 &&
       cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes) == cudaSuccess &&
-      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kKernel, threads,
                                                     static_cast<std::size_t>(shared_bytes)) == cudaSuccess) {
-    known[device] = static_cast<std::int64_t>(processors) * blocks;
+    known[device] = blocks;
   }
   return known[device];
 }
 
-// All blocks on the device at the same time, so that they may wait for each other; nothing where it cannot hold them.
-template <auto kKernel>
-std::optional<cudaError_t> launch_jointly(int threads, int shared_bytes, cudaStream_t stream,
-                                          const WarpgroupParams& params) {
-  if (blocks_of(params.sweep) > blocks_at_once<kKernel>(threads, shared_bytes)) return std::nullopt;
+// All blocks on the device at the same time, so that they may wait for each other; an error where it cannot hold them.
+template <class Kernel>
+cudaError_t launch_cooperative_blocks(Kernel kernel, int threads, int shared_bytes, cudaStream_t stream,
+                                      const WarpgroupParams& params) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;
-  return launch_with_shared(&attribute, kKernel, blocks_of(params.sweep), threads, shared_bytes, stream, params);
+  return launch_with_shared(&attribute, kernel, blocks_of(params.sweep), threads, shared_bytes, stream, params);
 }
 
 // launch<kPass>() of the pass that was asked for.

@@ -3,13 +3,13 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_narrow_warpgroup(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_narrow_copied(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_narrow_pass<WarpgroupFetch::kCopies>(pass, mode, params, stream);
 }
 
-cudaError_t launch_narrow_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
-                               cudaStream_t stream) {
-  return launch_narrow_pair<WarpgroupFetch::kCopies>(first_pass, first, second, stream);
+cudaError_t launch_narrow_pair_copied(WarpgroupPass first_pass, const WarpgroupParams& first,
+                                      const WarpgroupParams& second, cudaStream_t stream) {
+  return launch_narrow_pair_of_pass<WarpgroupFetch::kCopies>(first_pass, first, second, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -3,14 +3,13 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_narrow_warpgroup_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
-                                           cudaStream_t stream) {
+cudaError_t launch_narrow_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_narrow_pass<WarpgroupFetch::kMaskedCopies>(pass, mode, params, stream);
 }
 
 cudaError_t launch_narrow_pair_masked(WarpgroupPass first_pass, const WarpgroupParams& first,
                                       const WarpgroupParams& second, cudaStream_t stream) {
-  return launch_narrow_pair<WarpgroupFetch::kMaskedCopies>(first_pass, first, second, stream);
+  return launch_narrow_pair_of_pass<WarpgroupFetch::kMaskedCopies>(first_pass, first, second, stream);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -10,9 +10,7 @@
 // of the queries in both, so that dout is used as it came.
 #pragma once
 
-#include <optional>
-
-#include <cuda_runtime_api.h>
+#include <cstdint>
 
 #include "kernels/cuda/sweep_params.h"
 
@@ -50,35 +48,5 @@ struct WarpgroupParams {
   float* after_segments;
   TileMap q_map, k_map, v_map, out_map;  // where rows come and go in boxes
 };
-
-// The widest head for one warpgroup, and the widest that these kernels take.
-constexpr int kNarrowDim = 64;
-constexpr int kWarpgroupDim = 128;
-// What a segment's sum takes in a joint launch, whatever the head dim.
-constexpr int kJointFloats = 2 * kNarrowDim * (kNarrowDim + 1);
-constexpr int kMostJointBlocks = 33;  // for a narrow head; the scan of more would take long
-
-// Whether they were compiled and the current device can run them.
-bool warpgroup_available();
-cudaError_t launch_warpgroup(WarpgroupPass pass, Mode mode, bool narrow, const WarpgroupParams& params,
-                             cudaStream_t stream);
-// Narrow heads of full attention whose sequences are not cut, in one launch: the forward pass (the keys' sum, then the
-// rows), or from the queries' gradient on (with the queries' sum) the gradients of the keys and values.
-cudaError_t launch_warpgroup_pair(WarpgroupPass first_pass, const WarpgroupParams& first, const WarpgroupParams& second,
-                                  cudaStream_t stream);
-// The running forward sweep and the sums that it starts from, in one launch of p.segments blocks for each head, all on
-// the device at the same time. A slot of narrow heads takes kJointFloats, one of wide heads what it always takes.
-// Nothing where that cannot serve.
-std::optional<cudaError_t> launch_forward_jointly(bool narrow, const WarpgroupParams& params, cudaStream_t stream);
-
-// The sums of the keys' or the queries' segments of wide heads and their scan, in one launch whose blocks are all on
-// the device at the same time: slots then hold what each segment starts from. Nothing where that cannot serve.
-std::optional<cudaError_t> launch_warpgroup_prefix(WarpgroupPass pass, const WarpgroupParams& params,
-                                                   cudaStream_t stream);
-
-// Full attention with a decay of narrow heads, queries and keys the same tokens: the states after pairs of chunks, of
-// the keys or the queries, and then the sweep that meets both sides (pair_steps.cuh).
-cudaError_t launch_warpgroup_after_states(bool of_queries, const WarpgroupParams& params, cudaStream_t stream);
-cudaError_t launch_warpgroup_both_sides(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream);
 
 }  // namespace cosformer::kernels::cuda

@@ -1,4 +1,5 @@
 // The running forward pass of heads of 65 to 128.
+#include "kernels/cuda/hopper_launch.h"
 #include "kernels/cuda/warpgroup_launch.cuh"
 #include "kernels/cuda/whole_joint.cuh"
 
@@ -29,19 +30,20 @@ cudaError_t launch(const WarpgroupParams& params, cudaStream_t stream) {
 
 }  // namespace
 
-cudaError_t launch_whole_heads(const WarpgroupParams& params, bool boxes, cudaStream_t stream) {
+cudaError_t launch_wide_in_registers(Fetch fetch, const WarpgroupParams& params, cudaStream_t stream) {
   WarpgroupParams whole = params;
   whole.sweep.slices = 1;
-  using enum WholeFetch;
-  if (boxes) return launch<kBoxes>(whole, stream);
-  return params.sweep.key_mask != nullptr ? launch<kMaskedCopies>(whole, stream) : launch<kCopies>(whole, stream);
+  if (fetch == Fetch::kTma) return launch<WholeFetch::kBoxes>(whole, stream);
+  return fetch == Fetch::kMaskedCpAsync ? launch<WholeFetch::kMaskedCopies>(whole, stream)
+                                        : launch<WholeFetch::kCopies>(whole, stream);
 }
 
-std::optional<cudaError_t> launch_whole_jointly(const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_wide_cooperatively(const WarpgroupParams& params, cudaStream_t stream) {
   using Layout = WholeLayout<WholeFetch::kBoxes>;
+  static_assert(2 * (Layout::kSharedBytes + 1024) > 233472);  // choice.cc: a block fills a multiprocessor
   WarpgroupParams whole = params;
   whole.sweep.slices = 1;
-  return launch_jointly<whole_joint_kernel<Layout>>(Layout::kThreads, Layout::kSharedBytes, stream, whole);
+  return launch_cooperative_blocks(whole_joint_kernel<Layout>, Layout::kThreads, Layout::kSharedBytes, stream, whole);
 }
 
 }  // namespace cosformer::kernels::cuda

@@ -3,11 +3,11 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_wide_warpgroups(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_wide_copied(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_wide_pass<false>(pass, mode, params, stream);
 }
 
-std::optional<cudaError_t> launch_wide_prefix(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_wide_scan_copied(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_wide_sums<false>(pass, params, stream);
 }
 

@@ -3,13 +3,11 @@
 
 namespace cosformer::kernels::cuda {
 
-cudaError_t launch_wide_warpgroups_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params,
-                                          cudaStream_t stream) {
+cudaError_t launch_wide_masked(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_wide_pass<true>(pass, mode, params, stream);
 }
 
-std::optional<cudaError_t> launch_wide_prefix_masked(WarpgroupPass pass, const WarpgroupParams& params,
-                                                     cudaStream_t stream) {
+cudaError_t launch_wide_scan_masked(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
   return launch_wide_sums<true>(pass, params, stream);
 }
 

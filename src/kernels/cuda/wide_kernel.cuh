@@ -66,19 +66,20 @@ __global__ void __launch_bounds__(L::kThreads, L::kMinBlocks)
 }
 
 // A block sums all columns of its segment's state, whatever slices the sweeps have. Where asked to, blocks also scan
-// the sums; nothing where the device cannot hold all of them at once.
+// the sums.
 template <bool kOfQueries, bool kMasked>
-std::optional<cudaError_t> launch_wide_sums(const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_wide_sums(const WarpgroupParams& params, cudaStream_t stream) {
   using Layout = WideSumLayout<kOfQueries, kMasked>;
   WarpgroupParams whole = params;
   whole.sweep.slices = 1;
+  const auto kernel = wide_sum_kernel<Layout>;
   if (params.scan_sums) {
-    return launch_jointly<wide_sum_kernel<Layout>>(Layout::kThreads, Layout::kSharedBytes, stream, whole);
+    return launch_cooperative_blocks(kernel, Layout::kThreads, Layout::kSharedBytes, stream, whole);
   }
-  return launch_blocks(wide_sum_kernel<Layout>, Layout::kThreads, Layout::kSharedBytes, stream, whole);
+  return launch_blocks(kernel, Layout::kThreads, Layout::kSharedBytes, stream, whole);
 }
 template <bool kMasked>
-std::optional<cudaError_t> launch_wide_sums(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
+cudaError_t launch_wide_sums(WarpgroupPass pass, const WarpgroupParams& params, cudaStream_t stream) {
   if (pass == WarpgroupPass::kForward) return launch_wide_sums<false, kMasked>(params, stream);
   if (pass == WarpgroupPass::kValues) return launch_wide_sums<true, false>(params, stream);
   return cudaErrorInvalidValue;
@@ -117,7 +118,7 @@ cudaError_t launch_wide_mode(Mode mode, const WarpgroupParams& params, cudaStrea
 template <bool kMasked>
 cudaError_t launch_wide_pass(WarpgroupPass pass, Mode mode, const WarpgroupParams& params, cudaStream_t stream) {
   if (mode == Mode::kSum) {
-    return launch_wide_sums<kMasked>(pass, params, stream).value_or(cudaErrorInvalidValue);
+    return launch_wide_sums<kMasked>(pass, params, stream);
   }
   return launch_of_pass(pass,
                         [&]<WarpgroupPass kPass>() { return launch_wide_mode<kPass, kMasked>(mode, params, stream); });

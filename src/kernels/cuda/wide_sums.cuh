@@ -35,6 +35,7 @@ struct WideSumLayout {
   static constexpr int kBarriers = kErrors + (kOfQueries ? kStages * kChunk * 4 : 0);
   static constexpr int kSharedBytes = kBarriers + 2 * kStages * 8;
   static_assert(kStages <= 8 && kAngles % 16 == 0 && kBarriers % 16 == 0 && kSharedBytes + 1024 <= 233472);
+  static_assert(2 * (kSharedBytes + 1024) > 233472);  // choice.cc: a block fills a multiprocessor
 
   static constexpr __device__ int feature_tile(int stage, int block) { return (stage * 4 + block) * kTile; }
   static constexpr __device__ int value_tile(int stage, int block) { return (stage * 4 + 2 + block) * kTile; }

@@ -46,6 +46,7 @@ class CudaProblem {
       problem.cu_seqlens_q = cu_q_.data_ptr<std::int32_t>();
       problem.cu_seqlens_k = cu_k_.data_ptr<std::int32_t>();
       problem.total_q = a.q.size(1);
+      problem.total_k = a.k.size(1);
     }
     set_angle(a);
     if (a.log_decay.defined()) {
@@ -104,16 +105,6 @@ at::Tensor workspace_of(std::size_t bytes, const at::Tensor& like) {
   return at::empty({static_cast<std::int64_t>(bytes)}, like.options().dtype(at::kByte));
 }
 
-// Whether the forward pass leaves its sums over the keys for the backward pass. Not where sequences are so short that
-// the sums would take up as much memory as the keys.
-bool hands_over_sums(const AttentionArguments& a, const cuda::Problem& problem) {
-  constexpr std::int64_t kKeysPerFeature = 8;
-  const std::int64_t keys = a.packed() ? a.k.size(1) : a.k.size(0) * a.k.size(1);
-  const std::int64_t heads = std::max<std::int64_t>(problem.heads, 1);
-  const std::int64_t sums = cuda::key_sum_floats(problem) / (heads * cuda::state_floats(problem));
-  return sums > 0 && keys >= kKeysPerFeature * problem.dim * sums;
-}
-
 ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS, bool for_backward) {
   const AttentionArguments a = collect(q, k, v, theta, log_decay, key_mask, cu_seqlens_q, cu_seqlens_k, state_kv,
                                        state_z, position, horizon, causal, feature_map, normalizer, eps);
@@ -129,16 +120,17 @@ ForwardResult cuda_fwd(COSFORMER_DEVICE_ARGUMENTS, bool for_backward) {
   if (a.has_state()) {
     gpu.problem.state_kv_out = kv.data_ptr<float>();
     gpu.problem.state_z_out = z.data_ptr<float>();
-  } else if (for_backward && hands_over_sums(a, gpu.problem)) {
-    kv = at::empty({cuda::key_sum_floats(gpu.problem)}, accumulation);
+  } else if (for_backward) {
+    gpu.problem.keep_key_sums = cuda::KeepSums::kWhereWorthIt;
+  }
+  const cuda::Choice choice = cuda::choose(gpu.problem, nullptr, cuda::this_device());
+  if (choice.key_sum_floats > 0) {
+    kv = at::empty({choice.key_sum_floats}, accumulation);
     gpu.problem.key_sums = kv.data_ptr<float>();
   }
-  if (a.has_state() && q.size(1) >= 1 && q.size(1) <= cuda::kMaxDecodeTokens) {
-    check(cuda::attention_decode(gpu.problem, stream), "decoding");
-    return {out, denominator, kv, z};
-  }
-  const at::Tensor workspace = workspace_of(cuda::fwd_workspace_bytes(gpu.problem), q);
-  check(cuda::attention_fwd(gpu.problem, workspace.data_ptr(), static_cast<std::size_t>(workspace.numel()), stream),
+  const at::Tensor workspace = workspace_of(choice.workspace.bytes, q);
+  check(cuda::attention_fwd(gpu.problem, choice, workspace.data_ptr(), static_cast<std::size_t>(workspace.numel()),
+                            stream),
         "the forward pass");
   return {out, denominator, kv, z};
 }
@@ -159,7 +151,10 @@ BackwardResult cuda_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv
   const at::Tensor dense_dout = dout.stride(3) == 1 ? dout : dout.contiguous();
   CudaProblem gpu(a);
   gpu.set_results(out, denominator);
-  if (sum_kv.has_value() && sum_kv->numel() > 0) gpu.problem.key_sums = sum_kv->data_ptr<float>();
+  if (sum_kv.has_value() && sum_kv->numel() > 0) {
+    gpu.problem.key_sums = sum_kv->data_ptr<float>();
+    gpu.problem.keep_key_sums = cuda::KeepSums::kAlways;
+  }
   cuda::Gradients gradients;
   gradients.dout = const_view(dense_dout);
   gradients.dq = view(dq);
@@ -180,9 +175,10 @@ BackwardResult cuda_bwd(const at::Tensor& dout, const OptionalTensor& d_state_kv
     d_log_decay = at::empty({q.size(2)}, q.options().dtype(at::kDouble));
     gradients.d_log_decay = d_log_decay.data_ptr<double>();
   }
-  const at::Tensor workspace = workspace_of(cuda::bwd_workspace_bytes(gpu.problem, gradients), q);
-  check(cuda::attention_bwd(gpu.problem, gradients, workspace.data_ptr(), static_cast<std::size_t>(workspace.numel()),
-                            stream),
+  const cuda::Choice choice = cuda::choose(gpu.problem, &gradients, cuda::this_device());
+  const at::Tensor workspace = workspace_of(choice.workspace.bytes, q);
+  check(cuda::attention_bwd(gpu.problem, gradients, choice, workspace.data_ptr(),
+                            static_cast<std::size_t>(workspace.numel()), stream),
         "the backward pass");
   if (a.log_decay.defined()) d_log_decay = d_log_decay.to(a.log_decay.scalar_type());
   return {dq, dk, dv, d_log_decay, d_kv_in, d_z_in};

@@ -261,14 +261,18 @@ void bench_shape(const Shape& s, std::optional<double> rate) {
   g.dk = view(dk);
   g.dv = view(dv);
   if (s.decay) g.d_log_decay = decay_gradient.data<double>();
-  const DeviceMemory key_sums(static_cast<std::size_t>(key_sum_floats(p)) * sizeof(float));
+  const Device device = this_device();
+  const Choice alone_choice = choose(p, nullptr, device);
+  p.keep_key_sums = KeepSums::kAlways;
+  const Choice fwd_choice = choose(p, nullptr, device), bwd_choice = choose(p, &g, device);
+  const DeviceMemory key_sums(static_cast<std::size_t>(fwd_choice.key_sum_floats) * sizeof(float));
   p.key_sums = key_sums.data<float>();
-  const DeviceMemory fwd_space(fwd_workspace_bytes(p)), bwd_space(bwd_workspace_bytes(p, g));
+  const DeviceMemory fwd_space(fwd_choice.workspace.bytes), bwd_space(bwd_choice.workspace.bytes);
   const auto forward = [&](cudaStream_t stream) {
-    check(attention_fwd(p, fwd_space.data(), fwd_space.bytes(), stream), "attention_fwd");
+    check(attention_fwd(p, fwd_choice, fwd_space.data(), fwd_space.bytes(), stream), "attention_fwd");
   };
   const auto backward = [&](cudaStream_t stream) {
-    check(attention_bwd(p, g, bwd_space.data(), bwd_space.bytes(), stream), "attention_bwd");
+    check(attention_bwd(p, g, bwd_choice, bwd_space.data(), bwd_space.bytes(), stream), "attention_bwd");
   };
   if (!rate) {
     forward(nullptr);
@@ -277,14 +281,12 @@ void bench_shape(const Shape& s, std::optional<double> rate) {
     return;
   }
   // By itself, then with what it leaves for the backward pass.
-  p.key_sums = nullptr;
-  const DeviceMemory alone_space(fwd_workspace_bytes(p));
+  const DeviceMemory alone_space(alone_choice.workspace.bytes);
   const double alone = median_ms(
       [&](cudaStream_t stream) {
-        check(attention_fwd(p, alone_space.data(), alone_space.bytes(), stream), "attention_fwd");
+        check(attention_fwd(p, alone_choice, alone_space.data(), alone_space.bytes(), stream), "attention_fwd");
       },
       21);
-  p.key_sums = key_sums.data<float>();
   const double fwd = median_ms(forward, 21), bwd = median_ms(backward, 21);
   const double both = median_ms(
       [&](cudaStream_t stream) {
@@ -360,9 +362,9 @@ void bench_decode(std::int64_t tokens, std::optional<double> rate) {
     p.v = view(v);
     p.out = {from_token(out), s.length * row, row, s.dim};
     p.position = position.data<std::int64_t>() + call * s.batch;
-    check(attention_decode(p, nullptr), "attention_decode");
+    check(launch_decode(p, nullptr), "launch_decode");
   }
-  check(cudaDeviceSynchronize(), "attention_decode");
+  check(cudaDeviceSynchronize(), "launch_decode");
   if (!rate) return;
   RelativeError error;
   for (const std::int64_t head : {0, 5, 15}) {
@@ -372,7 +374,7 @@ void bench_decode(std::int64_t tokens, std::optional<double> rate) {
     const RowOracle oracle(s, p.theta, 0.0, head_q, head_k, head_v, head_v);
     for (std::int64_t i = s.length - tokens; i < s.length; ++i) error.add(oracle.out(i), head_out.row(i));
   }
-  const double ms = median_ms([&](cudaStream_t stream) { check(attention_decode(p, stream), "attention_decode"); }, 31);
+  const double ms = median_ms([&](cudaStream_t stream) { check(launch_decode(p, stream), "launch_decode"); }, 31);
   const double bytes = 2.0 * sizeof(float) * static_cast<double>(kv_count + z_count);
   std::printf("{\"shape\": \"%s-%lld\", \"ms\": %.4f, \"copy_fraction\": %.3f, \"error_out\": %s}\n", s.name,
               static_cast<long long>(tokens), ms, bytes / *rate / ms, error.text().c_str());

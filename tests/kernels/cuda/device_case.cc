@@ -169,14 +169,18 @@ CaseResult run_on_device(const AttentionCase& c, const CaseData& data, Path path
   // Handed from the forward to the backward pass in two of three cases; a float more than there are, which nobody
   // writes.
   const bool hands_over = c.seed % 3 != 0;
-  const DeviceMemory key_sums(hands_over ? static_cast<std::size_t>(key_sum_floats(p) + 1) * sizeof(float) : 0);
+  if (hands_over) p.keep_key_sums = KeepSums::kAlways;
+  const Device device = this_device();
+  const Choice choice = choose(p, nullptr, device);
+  const DeviceMemory key_sums(hands_over ? static_cast<std::size_t>(choice.key_sum_floats + 1) * sizeof(float) : 0);
   p.key_sums = key_sums.data<float>();
-
-  if (path == Path::kDecode) {
-    run(path, [&](cudaStream_t stream) { return attention_decode(p, stream); });
-  } else {
-    const DeviceMemory workspace(fwd_workspace_bytes(p));
-    run(path, [&](cudaStream_t stream) { return attention_fwd(p, workspace.data(), workspace.bytes(), stream); });
+  if (path == Path::kDecode && choice.family != Family::kDecode) {
+    throw std::runtime_error("a case for the decode kernel went elsewhere: " + explain(p, nullptr, choice));
+  }
+  {
+    const DeviceMemory workspace(choice.workspace.bytes);
+    run(path,
+        [&](cudaStream_t stream) { return attention_fwd(p, choice, workspace.data(), workspace.bytes(), stream); });
   }
   CaseResult result;
   result.out = out.dense();
@@ -201,8 +205,11 @@ CaseResult run_on_device(const AttentionCase& c, const CaseData& data, Path path
   g.d_log_decay = decay_gradient.data<double>();
   p.state_kv_out = nullptr;
   p.state_z_out = nullptr;
-  const DeviceMemory workspace(bwd_workspace_bytes(p, g));
-  run(path, [&](cudaStream_t stream) { return attention_bwd(p, g, workspace.data(), workspace.bytes(), stream); });
+  const Choice bwd_choice = choose(p, &g, device);
+  const DeviceMemory workspace(bwd_choice.workspace.bytes);
+  run(path, [&](cudaStream_t stream) {
+    return attention_bwd(p, g, bwd_choice, workspace.data(), workspace.bytes(), stream);
+  });
   if (hands_over && key_sums.read<std::uint32_t>().back() != ~0U) throw std::runtime_error("written beyond key_sums");
   result.dq = dq.dense();
   result.dk = dk.dense();

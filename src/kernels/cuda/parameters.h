@@ -1,11 +1,22 @@
-// What a problem's tensors and options are in the launches of a pass; where states, segments and workspace are is the
-// pass's own affair.
+// What a problem's tensors and options are as a kernel's parameters; segments, states and workspace are filled in by
+// attention_run.cc.
 #pragma once
 
-#include "kernels/cuda/launch_params.h"
-#include "kernels/cuda/schedule.h"
+#include "kernels/cuda/problem.h"
+#include "kernels/cuda/segments.h"
+#include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda {
+
+template <class AnyView>
+TileSource source(const AnyView& view, std::int64_t columns, DType dtype) {
+  return {view.data,
+          view.batch_stride,
+          view.head_stride,
+          static_cast<int>(view.time_stride),
+          static_cast<int>(columns),
+          in_pieces(view, columns, dtype) ? 1 : 0};
+}
 
 // The side that is contracted: features where results are values, values where they are features.
 inline std::int64_t features_of(const Problem& p, Role role) {
@@ -51,7 +62,7 @@ inline SweepParams sweep_params(const Problem& p, const Gradients* g, Role role,
   s.destination_time_stride = static_cast<int>(to->time_stride);
   s.destination_head_stride = to->head_stride;
   s.destination_columns = static_cast<int>(columns);
-  s.destination_aligned = aligned(*to, columns, t) ? 1 : 0;
+  s.destination_aligned = in_pieces(*to, columns, t) ? 1 : 0;
   s.slices = value_slices(features_of(p, role), columns);
   s.denominator = static_cast<float*>(p.denominator.data);
   s.denominator_batch_stride = p.denominator.batch_stride;
@@ -83,7 +94,7 @@ inline SweepParams sweep_params(const Problem& p, const Gradients* g, Role role,
   return s;
 }
 
-// The same for the warpgroup kernels.
+// The same for the Hopper kernels.
 inline WarpgroupParams warpgroup_params(const Problem& p, const Gradients* g, Role role, const SweepParams& s) {
   const DType t = p.dtype;
   const auto destination = [](const View& view, std::int64_t columns) {
@@ -93,7 +104,7 @@ inline WarpgroupParams warpgroup_params(const Problem& p, const Gradients* g, Ro
   const std::int64_t columns = role == Role::kForward || role == Role::kValueGradient ? p.value_dim : p.dim;
   WarpgroupParams w{};
   w.sweep = s;
-  w.sweep.slices = warpgroup_slices(columns);
+  w.sweep.slices = hopper_slices(columns);
   w.q = source(p.q, p.dim, t);
   w.k = source(p.k, p.dim, t);
   w.v = source(p.v, p.value_dim, t);
