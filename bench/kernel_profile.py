@@ -28,7 +28,7 @@ COLUMNS = [  # title, metric, and the unit that it is printed in: how many of ea
 
 
 def short(kernel):
-    """warpgroup_kernel<WarpgroupSweep<1, 0, 1, 0, 0>>(WarpgroupParams) as warpgroup_kernel 1 0 1 0 0"""
+    """narrow_kernel<NarrowSweep<1, 0, 1, 1>>(HopperParams) as narrow_kernel 1 0 1 1"""
     name, _, arguments = kernel.rsplit("(", 1)[0].removeprefix("void ").partition("<")
     return " ".join([name.split("::")[-1], *re.findall(r"\b\d+\b", arguments)])
 
@@ -36,7 +36,7 @@ def short(kernel):
 def launches(program, shape):
     command = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "auto",
                "--metrics", ",".join(metric for _, metric, _ in COLUMNS),
-               "-k", "regex:warpgroup|whole|wide|after_states|both_sides|state_|decay_|decode|sweep",
+               "-k", "regex:narrow|wide|states_after|both_sides|state_|decay_|decode|sweep",
                program, "profile", shape]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     table = [row for row in csv.reader(io.StringIO(run.stdout)) if len(row) > 10]

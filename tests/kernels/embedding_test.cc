@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/embedding_gradient_body.h"
-#include "kernels/cuda/embedding_rows_body.h"
+#include "kernels/cuda/embedding/embedding_gradient_body.h"
+#include "kernels/cuda/embedding/embedding_rows_body.h"
 #include "kernels/embedding_case.h"
 
 namespace cosformer::kernels::cuda {

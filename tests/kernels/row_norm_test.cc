@@ -1,8 +1,8 @@
 // What the lanes of the GPU's norms do, all lanes of a team at once on the host, against the definition.
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/row_norm_body.h"
-#include "kernels/cuda/row_norm_ragged.h"
+#include "kernels/cuda/norm/row_norm_body.h"
+#include "kernels/cuda/norm/row_norm_ragged.h"
 #include "kernels/row_norm_case.h"
 
 namespace cosformer::kernels::cuda {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/short_convolution_body.h"
+#include "kernels/cuda/convolution/short_convolution_body.h"
 #include "kernels/dtype.h"
 #include "short_convolution_case.h"
 

@@ -1,7 +1,7 @@
 #include "kernels/cuda/attention.h"
 
 #include "kernels/cuda/attention_run.h"
-#include "kernels/cuda/hopper_launch.h"
+#include "kernels/cuda/hopper/launch.h"
 
 namespace cosformer::kernels::cuda {
 

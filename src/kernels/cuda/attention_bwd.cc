@@ -45,7 +45,7 @@ void AttentionRun::backward_over_keys() {
       if (!keys && choice_.family == Family::kNarrow) continue;  // came with the keys' gradient
       SweepParams sweep = running(role, reversed);
       sweep.strict = side == 1 ? 1 : 0;
-      sweep.pass = pass_of(role, side);
+      sweep.contribution = contribution_of(role, side);
       use_query_slots(sweep);
       if (keys && decay_gradient()) sweep.decay_gradient = key_decay_ + (side + part_.number) * decay_parts();
       const bool wants_state = g_->d_state_kv_in != nullptr || (decay_gradient() && p_.state_kv_in != nullptr);
@@ -65,7 +65,7 @@ void AttentionRun::full_backward() {
     SweepParams queries = against_key_sum(Role::kQueryGradient, plan.sum_queries);
     queries.store = StoreState::kOfSegment;
     if (choice_.queries == Launch::kSingle) {
-      launch_pair(Role::kQueryGradient, queries, Role::kKeyGradient, keys);
+      launch_single(Role::kQueryGradient, queries, Role::kKeyGradient, keys);
       return;
     }
     launch(Role::kQueryGradient, Mode::kApplyAndSum, queries);

@@ -31,7 +31,7 @@ void AttentionRun::forward() {
 void AttentionRun::full_forward() {
   const SweepParams rows = against_key_sum(Role::kForward, choice_.plan.sweep_over_queries);
   if (choice_.keys == Launch::kSingle) {
-    launch_pair(Role::kForward, keys_to_sum(), Role::kForward, rows);
+    launch_single(Role::kForward, keys_to_sum(), Role::kForward, rows);
   } else {
     sum_keys();
     launch(Role::kForward, Mode::kApply, rows);

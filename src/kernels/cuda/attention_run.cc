@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "kernels/cuda/hopper_launch.h"
-#include "kernels/cuda/launch_table.h"
-#include "kernels/cuda/parameters.h"
-#include "kernels/cuda/states.h"
+#include "kernels/cuda/general/launch_table.h"
+#include "kernels/cuda/hopper/launch.h"
+#include "kernels/cuda/plan/parameters.h"
+#include "kernels/cuda/plan/states.h"
 
 namespace cosformer::kernels::cuda {
 
@@ -65,9 +65,9 @@ void take_rows_to_sum(SweepParams& s, const Segments& segments, float* slots, in
 
 }  // namespace
 
-SweepPass AttentionRun::pass_of(Role role, int side) const {
-  if (!choice_.plan.two_sided || choice_.family == Family::kBothSides) return part_.pass_of(role);
-  return side == 0 ? SweepPass::kFirstOfTwo : SweepPass::kSecondOfTwo;
+Contribution AttentionRun::contribution_of(Role role, int side) const {
+  if (!choice_.plan.two_sided || choice_.family == Family::kBothSides) return part_.contribution_of(role);
+  return side == 0 ? Contribution::kFirstOfTwo : Contribution::kSecondOfTwo;
 }
 
 SweepParams AttentionRun::running(Role role, bool reversed) const {
@@ -77,7 +77,7 @@ SweepParams AttentionRun::running(Role role, bool reversed) const {
   s.reversed = reversed ? 1 : 0;
   const bool second = choice_.plan.two_sided && reversed;
   s.strict = second ? 1 : 0;
-  s.pass = pass_of(role, second ? 1 : 0);
+  s.contribution = contribution_of(role, second ? 1 : 0);
   return s;
 }
 
@@ -108,34 +108,34 @@ SweepParams AttentionRun::queries_to_sum() const {
 SweepParams AttentionRun::against_key_sum(Role role, const Segments& segments) const {
   SweepParams s = sweep_params(p_, g_, role, row_scalar_);
   take_rows_to_sum(s, segments, key_slots_, choice_.plan.key_slots);
-  s.pass = part_.pass_of(role);
+  s.contribution = part_.contribution_of(role);
   return s;
 }
 SweepParams AttentionRun::against_query_sum(Role role, const Segments& segments) const {
   SweepParams s = sweep_params(p_, g_, role, row_scalar_);
   take_rows_to_sum(s, segments, query_slots_, choice_.plan.query_slots);
-  s.pass = part_.pass_of(role);
+  s.contribution = part_.contribution_of(role);
   return s;
 }
 
-WarpgroupParams AttentionRun::for_hopper(Role role, const SweepParams& sweep) const {
-  WarpgroupParams w = warpgroup_params(p_, g_, role, sweep);
+HopperParams AttentionRun::for_hopper(Role role, const SweepParams& sweep) const {
+  HopperParams w = hopper_params(p_, g_, role, sweep);
   w.sums = query_slots_;
   w.sum_slots = choice_.plan.query_slots;
-  w.meetings = segment_flags_;
+  w.segment_flags = segment_flags_;
   return w;
 }
 
-WarpgroupPass AttentionRun::hopper_pass(Role role) const {
-  if (role == Role::kForward) return WarpgroupPass::kForward;
-  if (role == Role::kQueryGradient) return WarpgroupPass::kQueries;
+HopperRole AttentionRun::hopper_role(Role role) const {
+  if (role == Role::kForward) return HopperRole::kForward;
+  if (role == Role::kQueryGradient) return HopperRole::kQueries;
   // The gradients of narrow heads' keys and values are one sweep.
-  return choice_.sums == Family::kWide && role == Role::kValueGradient ? WarpgroupPass::kValues : WarpgroupPass::kKeys;
+  return choice_.sums == Family::kWide && role == Role::kValueGradient ? HopperRole::kValues : HopperRole::kKeys;
 }
 
 // --- Launches.
 
-bool AttentionRun::describe_rows(WarpgroupParams& params, bool columns) {
+bool AttentionRun::describe_rows(HopperParams& params, bool columns) {
   const TileRows rows = choice_.family == Family::kNarrow ? TileRows::kOfWarp : TileRows::kOfChunk;
   if (describe_tensors(params, columns, rows)) return true;
   refused_by_driver_ = true;
@@ -150,28 +150,29 @@ void AttentionRun::launch(Role role, Mode mode, const SweepParams& sweep) {
     });
     return;
   }
-  WarpgroupParams params = for_hopper(role, sweep);
-  const WarpgroupPass pass = hopper_pass(role);
+  HopperParams params = for_hopper(role, sweep);
+  const HopperRole hopper = hopper_role(role);
   const Fetch fetch = mode == Mode::kSum ? choice_.sum_fetch : choice_.fetch;
   add([&](cudaStream_t stream) {
     if (fetch == Fetch::kTma && !describe_rows(params, mode == Mode::kRun)) return cudaErrorNotSupported;
-    if (family == Family::kNarrow) return launch_narrow(pass, mode, fetch, params, stream);
+    if (family == Family::kNarrow) return launch_narrow(hopper, mode, fetch, params, stream);
     if (choice_.state_in_registers && mode == Mode::kRun) return launch_wide_in_registers(fetch, params, stream);
-    return launch_wide(pass, mode, fetch, params, stream);
+    return launch_wide(hopper, mode, fetch, params, stream);
   });
 }
 
-void AttentionRun::launch_pair(Role first_role, const SweepParams& first, Role second_role, const SweepParams& second) {
-  const WarpgroupParams summing = for_hopper(first_role, first);
-  WarpgroupParams rows = for_hopper(second_role, second);
+void AttentionRun::launch_single(Role first_role, const SweepParams& first, Role second_role,
+                                 const SweepParams& second) {
+  const HopperParams summing = for_hopper(first_role, first);
+  HopperParams rows = for_hopper(second_role, second);
   add([&](cudaStream_t stream) {
     if (choice_.fetch == Fetch::kTma && !describe_rows(rows, false)) return cudaErrorNotSupported;
-    return launch_narrow_pair(hopper_pass(first_role), choice_.fetch, summing, rows, stream);
+    return launch_narrow_single(hopper_role(first_role), choice_.fetch, summing, rows, stream);
   });
 }
 
 void AttentionRun::launch_cooperatively(const SweepParams& sweep) {
-  WarpgroupParams w = for_hopper(Role::kForward, sweep);
+  HopperParams w = for_hopper(Role::kForward, sweep);
   const bool narrow = choice_.family == Family::kNarrow;
   if (narrow) {
     const CooperativeCut cut = cooperative_cut(choice_.plan.longest, sweep.segments);
@@ -198,7 +199,7 @@ SweepParams AttentionRun::sweep_both_sides(Role role, const View& waiting) {
     use_key_slots(sweep);
   }
   if (g_ != nullptr && g_->d_log_decay != nullptr) sweep.decay_gradient = of_queries ? key_decay_ : query_decay_;
-  WarpgroupParams w = for_hopper(role, sweep);
+  HopperParams w = for_hopper(role, sweep);
   w.after = source(waiting, p_.value_dim, p_.dtype);
   w.after_extras = after_extras_;
   w.after_segments = after_segments_;
@@ -207,7 +208,7 @@ SweepParams AttentionRun::sweep_both_sides(Role role, const View& waiting) {
     const StateParams scanned{&sweep, nullptr, nullptr, nullptr, nullptr, of_queries, false, after_segments_};
     add([&](cudaStream_t stream) { return launch_state_scan(scanned, stream); });
   }
-  add([&](cudaStream_t stream) { return launch_both_sides(hopper_pass(role), choice_.fetch, w, stream); });
+  add([&](cudaStream_t stream) { return launch_both_sides(hopper_role(role), choice_.fetch, w, stream); });
   return sweep;
 }
 
@@ -235,7 +236,7 @@ void AttentionRun::sum_before_segments(Launch how, Role role, const SweepParams&
   s.initial = InitialState::kZero;
   if (how == Launch::kCooperativeScan) {
     add([&](cudaStream_t stream) {
-      return launch_wide_cooperative_scan(hopper_pass(role), choice_.sum_fetch, for_hopper(role, s), stream);
+      return launch_wide_cooperative_scan(hopper_role(role), choice_.sum_fetch, for_hopper(role, s), stream);
     });
     return;
   }

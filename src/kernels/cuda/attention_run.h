@@ -5,9 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/choice.h"
-#include "kernels/cuda/parts.h"
+#include "kernels/cuda/hopper/params.h"
+#include "kernels/cuda/plan/parts.h"
 #include "kernels/cuda/sweep_params.h"
-#include "kernels/cuda/warpgroup_params.h"
 
 namespace cosformer::kernels::cuda {
 
@@ -37,9 +37,9 @@ class AttentionRun {
   SweepParams queries_to_sum() const;
   SweepParams against_key_sum(Role role, const Segments& segments) const;
   SweepParams against_query_sum(Role role, const Segments& segments) const;
-  SweepPass pass_of(Role role, int side) const;
-  WarpgroupParams for_hopper(Role role, const SweepParams& sweep) const;
-  WarpgroupPass hopper_pass(Role role) const;
+  Contribution contribution_of(Role role, int side) const;
+  HopperParams for_hopper(Role role, const SweepParams& sweep) const;
+  HopperRole hopper_role(Role role) const;
 
   // --- Launches. The first failure makes everything after it a no-op.
 
@@ -49,7 +49,7 @@ class AttentionRun {
   }
   void launch(Role role, Mode mode, const SweepParams& sweep);
   // A sum, then rows against it, in one launch.
-  void launch_pair(Role first_role, const SweepParams& first, Role second_role, const SweepParams& second);
+  void launch_single(Role first_role, const SweepParams& first, Role second_role, const SweepParams& second);
   // Sums, their scan and the forward sweep in one launch.
   void launch_cooperatively(const SweepParams& sweep);
   // What lies after pairs of chunks, then the sweep that meets both sides. The states after pairs wait in a tensor
@@ -67,7 +67,7 @@ class AttentionRun {
   void add_up_queries();
   void sum_decay(const SweepParams& sweep);
   // Of a forward pass whose rows come by TMA: describes them. Whether the driver could.
-  bool describe_rows(WarpgroupParams& params, bool columns);
+  bool describe_rows(HopperParams& params, bool columns);
 
   void full_forward();
   void full_backward();

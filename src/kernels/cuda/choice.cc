@@ -45,7 +45,7 @@ struct Facts {
     const bool state = p.state_kv_in != nullptr || p.state_kv_out != nullptr;
     const bool denominators =
         p.normalizer == Normalizer::kNone || p.denominator.data != nullptr || query_rows() == 0 || decodes();
-    return shapes && denominators && p.dtype != DType::kFloat64 && packed() == (p.cu_seqlens_k != nullptr) &&
+    return shapes && denominators && packed() == (p.cu_seqlens_k != nullptr) &&
            (p.state_kv_in == nullptr) == (p.state_z_in == nullptr) &&
            (p.state_kv_out == nullptr) == (p.state_z_out == nullptr) && (!state || p.causal);
   }
@@ -82,6 +82,8 @@ struct FamilyRule {
 };
 
 constexpr FamilyRule kFamilies[] = {
+    {Family::kRefused, Family::kRefused, [](const Facts& f) { return f.p.dtype == DType::kFloat64; },
+     "the CUDA kernels are for float16, bfloat16 and float32"},
     {Family::kRefused, Family::kRefused, [](const Facts& f) { return !f.in_contract(); },
      "the problem is outside the contract of kernels/cuda/problem.h"},
     {Family::kDecode, Family::kDecode, [](const Facts& f) { return f.decodes(); },

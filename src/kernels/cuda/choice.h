@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/cuda/head_blocks.h"
+#include "kernels/cuda/plan/head_blocks.h"
+#include "kernels/cuda/plan/segments.h"
 #include "kernels/cuda/problem.h"
-#include "kernels/cuda/segments.h"
 
 namespace cosformer::kernels::cuda {
 

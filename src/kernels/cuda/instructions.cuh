@@ -1,5 +1,5 @@
 // The device's instructions that C++ has no words for, by name. Nothing else of the kernels is in the device's own
-// language but barriers.cuh, boxes.cuh and hopper_instructions.cuh, which are Hopper's: whoever brings these four can
+// language but hopper/{mbarrier,tma,instructions}.cuh, which are Hopper's: whoever brings these four can
 // run the kernels elsewhere, as the tests do on a host (tests/kernels/cuda/emulated).
 #pragma once
 
@@ -95,16 +95,16 @@ __device__ __forceinline__ void wait_copies() {
 // --- Barriers of some of a block's threads, by number; 0 is __syncthreads.
 
 template <int kThreads>
-__device__ __forceinline__ void meet_at(int barrier) {
+__device__ __forceinline__ void sync_named_barrier(int barrier) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
 }
 // A number that is known is part of the instruction.
 template <int kBarrier, int kThreads>
-__device__ __forceinline__ void meet_at() {
+__device__ __forceinline__ void sync_named_barrier() {
   asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "n"(kThreads) : "memory");
 }
 template <int kBarrier, int kThreads>
-__device__ __forceinline__ void arrive_at() {
+__device__ __forceinline__ void arrive_at_named_barrier() {
   asm volatile("bar.arrive %0, %1;" ::"n"(kBarrier), "n"(kThreads) : "memory");
 }
 

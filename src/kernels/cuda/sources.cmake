@@ -22,19 +22,21 @@ foreach(io IN ITEMS __nv_bfloat16 __half float)
       string(REPLACE "__nv_bfloat16" "bf16" short ${io})
       string(REPLACE "__half" "fp16" short ${short})
       set(instance ${CMAKE_CURRENT_BINARY_DIR}/cuda_instances/sweep_${direction}_${features}_${short}.cu)
-      configure_file(${cosformer_cuda_dir}/sweep_instance.cu.in ${instance} @ONLY)
+      configure_file(${cosformer_cuda_dir}/general/instance.cu.in ${instance} @ONLY)
       list(APPEND cosformer_sweep_sources ${instance})
     endforeach()
   endforeach()
 endforeach()
 
 set(cosformer_cuda_sources ${cosformer_sweep_sources})
-foreach(source IN ITEMS attention.cc attention_bwd.cc attention_fwd.cc attention_run.cc decode.cu embedding_gradient.cu
-    embedding_rows.cu hopper_launch.cc launch_table.cu row_norm.cu short_convolution.cu states.cu)
+foreach(source IN ITEMS attention.cc attention_bwd.cc attention_fwd.cc attention_run.cc convolution/short_convolution.cu
+    decode/decode.cu embedding/embedding_gradient.cu embedding/embedding_rows.cu general/launch_table.cu
+    hopper/launch.cc norm/row_norm.cu plan/states.cu)
   list(APPEND cosformer_cuda_sources ${cosformer_cuda_dir}/${source})
 endforeach()
 set(cosformer_hopper_sources)
-foreach(source IN ITEMS narrow_tma.cu tensor_maps.cc warpgroup_both_sides.cu warpgroup_both_sides_masked.cu
-    warpgroup_narrow.cu warpgroup_narrow_masked.cu warpgroup_wide.cu warpgroup_wide_masked.cu warpgroup_whole.cu)
-  list(APPEND cosformer_hopper_sources ${cosformer_cuda_dir}/${source})
+foreach(source IN ITEMS tensor_maps.cc both_sides/both_sides_copied.cu both_sides/both_sides_masked.cu
+    narrow/narrow_copied.cu narrow/narrow_masked.cu narrow/narrow_tma.cu wide/wide_copied.cu wide/wide_in_registers.cu
+    wide/wide_masked.cu)
+  list(APPEND cosformer_hopper_sources ${cosformer_cuda_dir}/hopper/${source})
 endforeach()

@@ -8,7 +8,7 @@
 
 namespace cosformer::kernels::cuda {
 
-// All passes are one primitive on rows x_i, and columns y_j with values z_j:
+// All results are one primitive on rows x_i, and columns y_j with values z_j:
 //     result_i = Σ_{j ≤ i} c_ij (x_i·y_j) z_j,    c_ij = cos(θ(i − j)) γ^(i−j)
 //   forward         x = φ(q)     y = φ(k)    z = [v, 1]   the extra value column gives the denominators
 //   query gradient  x = [g, e]   y = [v, 1]  z = φ(k)     an extra feature
@@ -18,7 +18,7 @@ namespace cosformer::kernels::cuda {
 enum class Role : std::uint8_t { kForward, kQueryGradient, kKeyGradient, kValueGradient };
 
 // What a sweep does: rows against a state that runs along; only the sum of the columns; rows against a finished sum;
-// the same, and in one reading the sum that the other side's gradients need (warpgroup kernels, gradient of the
+// the same, and in one reading the sum that the other side's gradients need (Hopper kernels, gradient of the
 // queries).
 enum class Mode : std::uint8_t { kRun, kSum, kApply, kApplyAndSum };
 
@@ -36,7 +36,9 @@ enum class Frame : std::uint8_t { kBoth, kColumns, kRows };
 
 enum class InitialState : std::uint8_t { kZero, kOfSegment, kTotal };
 enum class StoreState : std::uint8_t { kNever, kOfSegment, kFinal };
-enum class SweepPass : std::uint8_t { kOnly, kFirstOfTwo, kSecondOfTwo };
+// Whether a sweep gives its results alone, or is one of two whose results add up: from two sides, or of two blocks of
+// columns.
+enum class Contribution : std::uint8_t { kOnly, kFirstOfTwo, kSecondOfTwo };
 
 struct SweepParams {
   TileSource x, y, z;
@@ -48,11 +50,11 @@ struct SweepParams {
 
   float* denominator;  // forward: written; backward: read
   std::int64_t denominator_batch_stride, denominator_time_stride, denominator_head_stride;
-  float* row_scalar;  // [rows of q][heads]: e, or the first of two passes' denominators
+  float* row_scalar;  // [rows of q][heads]: e, or the first of two sweeps' denominators
 
   std::int64_t sequences;
   int heads, slices, segments, segment_tokens;
-  int first_tokens;  // joint launches: of the first segment
+  int first_tokens;  // cooperative launch of narrow heads: of the first segment
   int q_length, k_length;
   const std::int32_t* cu_seqlens_q;
   const std::int32_t* cu_seqlens_k;
@@ -72,7 +74,7 @@ struct SweepParams {
   Frame frame;
   InitialState initial;
   StoreState store;
-  SweepPass pass;
+  Contribution contribution;
 
   int precise;  // the sum keeps what 16-bit operands drop: it leaves as a carried state
 

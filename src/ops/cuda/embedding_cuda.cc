@@ -9,8 +9,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>
 
-#include "kernels/cuda/embedding_gradient.h"
-#include "kernels/cuda/embedding_rows.h"
+#include "kernels/cuda/embedding/embedding_gradient.h"
+#include "kernels/cuda/embedding/embedding_rows.h"
 #include "ops/cuda/status.h"
 #include "ops/embedding.h"
 #include "ops/tensor_views.h"

@@ -4,7 +4,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>
 
-#include "kernels/cuda/row_norm.h"
+#include "kernels/cuda/norm/row_norm.h"
 #include "ops/cuda/status.h"
 #include "ops/tensor_views.h"
 #include "ops/torch_compat.h"

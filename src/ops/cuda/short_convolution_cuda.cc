@@ -4,7 +4,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/library.h>
 
-#include "kernels/cuda/short_convolution.h"
+#include "kernels/cuda/convolution/short_convolution.h"
 #include "ops/cuda/status.h"
 #include "ops/tensor_views.h"
 

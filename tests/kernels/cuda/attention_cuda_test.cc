@@ -1,17 +1,15 @@
 // The CUDA kernels against the float64 oracle, on random cases of the whole contract. Needs a GPU to run.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "attention_bench.h"
+#include "attention_case_runs.h"
 #include "case_limits.h"
 #include "device_case.h"
 #include "device_run.h"
@@ -23,68 +21,6 @@ using verify::AttentionCase;
 using verify::CaseData;
 using verify::CaseResult;
 using verify::Yardstick;
-
-struct Prepared {
-  AttentionCase c;
-  CaseData data;
-  Yardstick yardstick;
-};
-
-// The oracles are slow and independent of each other: one thread for each.
-std::vector<Prepared> prepare(const std::vector<AttentionCase>& cases) {
-  EXPECT_FALSE(cases.empty()) << "nothing to test: COSFORMER_CUDA_LONGEST or another number leaves no case";
-  std::vector<Prepared> prepared(cases.size());
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
-    threads.emplace_back([&] {
-      for (std::size_t at = next++; at < cases.size(); at = next++) {
-        prepared[at] = {cases[at], verify::make_data(cases[at]), {}};
-        prepared[at].yardstick = verify::make_yardstick(cases[at], prepared[at].data);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return prepared;
-}
-
-// How close to its bound each part came, over all cases.
-std::map<std::string, double>& worst_ratios() {
-  static std::map<std::string, double> ratios;
-  return ratios;
-}
-
-void expect_within(const Prepared& prepared, const CaseResult& result) {
-  for (const verify::PartError& part : verify::compare(prepared.c, prepared.yardstick, result)) {
-    EXPECT_TRUE(part.within()) << part.name << " error " << part.error << " bound " << part.bound << "  "
-                               << prepared.c.describe();
-    double& worst = worst_ratios()[std::string(name_of(prepared.c.dtype)) + ' ' + part.name];
-    if (part.bound > 0) worst = std::max(worst, part.error / part.bound);
-  }
-}
-
-void run_cases(const std::vector<AttentionCase>& cases) {
-  for (const Prepared& prepared : prepare(cases)) {
-    SCOPED_TRACE(prepared.c.describe());
-    try {
-      const CaseResult result = run_on_device(prepared.c, prepared.data, Path::kDirect);
-      expect_within(prepared, result);
-      const CaseResult again = run_on_device(prepared.c, prepared.data, Path::kCaptured);
-      for (const verify::NamedPart& part : verify::result_parts()) {
-        EXPECT_TRUE(same_bits(result.*part.part, again.*part.part)) << part.name << " differs between two runs";
-      }
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-  }
-}
-
-std::vector<AttentionCase> random_cases(int count, std::uint64_t first_seed, const verify::CaseLimits& limits) {
-  std::vector<AttentionCase> cases;
-  for (int i = 0; i < count; ++i)
-    cases.push_back(verify::random_case(first_seed + static_cast<std::uint64_t>(i), limits));
-  return cases;
-}
 
 class AttentionCuda : public ::testing::TestWithParam<DType> {};
 
@@ -434,20 +370,6 @@ TEST_P(AttentionCuda, DecodeManyHeads) {
 
 INSTANTIATE_TEST_SUITE_P(DTypes, AttentionCuda, ::testing::Values(DType::kBFloat16, DType::kFloat16, DType::kFloat32),
                          [](const auto& info) { return std::string(name_of(info.param)); });
-
-TEST(AttentionCudaContract, RefusesWhatItCannotDo) {
-  Problem p;
-  p.heads = p.sequences = 1;
-  p.q_length = p.k_length = 4;
-  p.dim = p.value_dim = 257;
-  const auto start = [&] { return attention_fwd(p, choose(p, nullptr, this_device()), nullptr, 0, nullptr); };
-  EXPECT_EQ(start(), cudaErrorInvalidValue);
-  p.dim = p.value_dim = 16;
-  p.dtype = DType::kFloat64;
-  EXPECT_EQ(start(), cudaErrorInvalidValue);
-  p.dtype = DType::kFloat32;  // normalised, but no place for the denominators
-  EXPECT_EQ(start(), cudaErrorInvalidValue);
-}
 
 }  // namespace
 }  // namespace cosformer::kernels::cuda::testing

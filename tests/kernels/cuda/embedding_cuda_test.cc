@@ -3,8 +3,8 @@
 
 #include "device_memory.h"
 #include "device_run.h"
-#include "kernels/cuda/embedding_gradient.h"
-#include "kernels/cuda/embedding_rows.h"
+#include "kernels/cuda/embedding/embedding_gradient.h"
+#include "kernels/cuda/embedding/embedding_rows.h"
 #include "kernels/embedding_case.h"
 
 namespace cosformer::kernels::cuda::testing {

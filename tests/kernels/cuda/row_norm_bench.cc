@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device_memory.h"
-#include "kernels/cuda/row_norm.h"
+#include "kernels/cuda/norm/row_norm.h"
 #include "timing.h"
 
 namespace cosformer::kernels::cuda::testing {

@@ -4,7 +4,7 @@
 #include "case_limits.h"
 #include "device_memory.h"
 #include "device_run.h"
-#include "kernels/cuda/row_norm.h"
+#include "kernels/cuda/norm/row_norm.h"
 #include "kernels/reference/head_arrays.h"
 #include "kernels/row_norm_case.h"
 

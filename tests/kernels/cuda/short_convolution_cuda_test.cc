@@ -3,7 +3,7 @@
 
 #include "device_memory.h"
 #include "device_run.h"
-#include "kernels/cuda/short_convolution.h"
+#include "kernels/cuda/convolution/short_convolution.h"
 #include "kernels/short_convolution_case.h"
 
 namespace cosformer::kernels::cuda::testing {

@@ -1,7 +1,7 @@
 #include "defective_kernels.h"
 
+#include "kernels/cuda/hopper/wgmma.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/wgmma.cuh"
 
 namespace cosformer::kernels::cuda::testing {
 namespace {
@@ -42,7 +42,7 @@ __global__ void multiply_kernel(float* out, bool wait, bool change) {
   for (unsigned at = thread * 4; at < 64 * 128; at += 128 * 4) store_shared_4(base + at, pack_bf16(1.0F, 1.0F));
   wgmma::publish_shared();
   __syncthreads();
-  WarpgroupEngine::A a;
+  HopperEngine::A a;
   for (std::uint32_t& pair : a.r) pair = pack_bf16(1.0F, 1.0F);
   float c[8][4] = {};
   wgmma::fence();
@@ -57,7 +57,7 @@ __global__ void multiply_kernel(float* out, bool wait, bool change) {
 }
 
 __global__ void half_meets_kernel() {
-  if (threadIdx.x < 32) meet_at<1, 64>();
+  if (threadIdx.x < 32) sync_named_barrier<1, 64>();
 }
 
 __global__ void lanes_part_kernel() {

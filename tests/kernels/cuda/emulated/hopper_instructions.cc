@@ -253,13 +253,13 @@ void multiply(Lanes& lanes) {
 
 }  // namespace
 
-namespace barriers {
+namespace mbarrier {
 
-void set_up(std::uint32_t barrier, unsigned arrivals) {
+void init(std::uint32_t barrier, unsigned arrivals) {
   const auto count = static_cast<int>(arrivals);
   own_barriers()[barrier] = {count, count, 0, 0, {}};
 }
-void retire(std::uint32_t barrier) {
+void inval(std::uint32_t barrier) {
   barrier_at(barrier);
   own_barriers().erase(barrier);
 }
@@ -278,7 +278,7 @@ void wait(std::uint32_t barrier, unsigned round) {
   races::acquire(&b.order[round]);
 }
 
-}  // namespace barriers
+}  // namespace mbarrier
 
 void fetch_box(std::uint32_t shared, const TensorMap& map, int column, int token, int head, int batch,
                std::uint32_t barrier) {

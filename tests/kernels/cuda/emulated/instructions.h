@@ -31,13 +31,13 @@ void gather_rows(const std::uint32_t* share, void* row, bool transposed);
 
 // --- Of Hopper.
 
-namespace barriers {
-void set_up(std::uint32_t barrier, unsigned arrivals);
-void retire(std::uint32_t barrier);
+namespace mbarrier {
+void init(std::uint32_t barrier, unsigned arrivals);
+void inval(std::uint32_t barrier);
 void arrive(std::uint32_t barrier);
 void expect(std::uint32_t barrier, std::uint32_t bytes);
 void wait(std::uint32_t barrier, unsigned round);
-}  // namespace barriers
+}  // namespace mbarrier
 
 // A tensor of 16-bit numbers, fastest dimension first, and a box of it whose rows have 128 bytes.
 struct TensorMap {

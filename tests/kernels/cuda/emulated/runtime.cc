@@ -7,9 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include <cxxabi.h>
+#include <dlfcn.h>
+
 #include "include/cuda.h"
 #include "include/cuda_runtime.h"
 #include "instructions.h"
+#include "recorded_launches.h"
 
 struct EmulatedGraph {
   std::vector<std::function<cudaError_t()>> work;
@@ -39,6 +43,20 @@ std::map<const void*, std::size_t>& shared_limits() {
   return limits;
 }
 
+emulated::LaunchRecorder*& recorder() {
+  static emulated::LaunchRecorder* current = nullptr;
+  return current;
+}
+
+std::string name_of(const void* kernel) {
+  Dl_info info{};
+  if (dladdr(kernel, &info) == 0 || info.dli_saddr != kernel || info.dli_sname == nullptr) return "";
+  char* readable = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, nullptr);
+  const std::string name = readable == nullptr ? info.dli_sname : readable;
+  std::free(readable);
+  return name;
+}
+
 // Now, or when the graph is launched that the stream is captured in.
 cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
   if (stream == nullptr || stream->captured == nullptr) return work();
@@ -49,6 +67,13 @@ cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
 }  // namespace
 
 namespace emulated {
+
+LaunchRecorder::LaunchRecorder() {
+  recorder() = this;
+}
+LaunchRecorder::~LaunchRecorder() {
+  recorder() = nullptr;
+}
 
 cudaError_t set_shared_limit(const void* kernel, int bytes) {
   if (bytes < 0 || static_cast<std::size_t>(bytes) > largest_shared()) return cudaErrorInvalidValue;
@@ -75,6 +100,10 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::fu
   launch.shared_bytes = config.dynamicSmemBytes;
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     if (config.attrs[i].id == cudaLaunchAttributeCooperative) launch.cooperative = config.attrs[i].val.cooperative != 0;
+  }
+  if (recorder() != nullptr) {
+    recorder()->launches.push_back({name_of(kernel), grid.x * grid.y * grid.z, launch.cooperative});
+    return cudaSuccess;
   }
   launch.kernel = std::move(call);
   return enqueue(config.stream, [launch] {
@@ -159,10 +188,12 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream) {
+  if (recorder() != nullptr) return cudaSuccess;
   return enqueue(stream, [=] { return cudaMemset(memory, byte, bytes); });
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind /*kind*/, cudaStream_t stream) {
+  if (recorder() != nullptr) return cudaSuccess;
   return enqueue(stream, [=] {
     for (std::size_t row = 0; row < height; ++row) {
       std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);

@@ -81,15 +81,15 @@ void wait_copies() {
 // --- Barriers.
 
 template <int kThreads>
-void meet_at(int barrier) {
+void sync_named_barrier(int barrier) {
   emulated::meet(barrier, kThreads);
 }
 template <int kBarrier, int kThreads>
-void meet_at() {
+void sync_named_barrier() {
   emulated::meet(kBarrier, kThreads);
 }
 template <int kBarrier, int kThreads>
-void arrive_at() {
+void arrive_at_named_barrier() {
   emulated::arrive(kBarrier, kThreads);
 }
 
