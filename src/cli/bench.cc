@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/attention_bench.h"
+#include "cli/attention_choice.h"
 #include "cli/bench_decode.h"
 #include "cli/bench_peers.h"
 #include "cli/bench_train.h"
@@ -28,7 +29,7 @@ namespace {
 struct Settings {
   std::string lengths = "1024,4096", heads = "8", dims = "64", batch = "1", dtypes = "float32";
   std::string causal = "both", pass = "fwd,fwd+bwd", impl = "chunked,softmax", decay = "off";
-  std::string device = "cpu", json;
+  std::string device = "cpu", json, explain;
   int threads = 0, rounds = 1;
   Effort effort;
 };
@@ -165,7 +166,22 @@ std::vector<BenchResult> measure_all(const std::vector<BenchCase>& cases, const 
   return results;
 }
 
+// The passes of a shape one after the other, each way of computing them once: measures nothing.
+void explain_attention(const Settings& s) {
+  bool any = false;
+  for (const BenchCase& c : cross_product(s, 1)) {
+    if (c.impl != "chunked") continue;
+    std::printf("%s%s\n%s", any ? "\n" : "", describe(c).c_str(), explain_choice(c, s.explain).c_str());
+    any = true;
+  }
+  if (!any) throw UserError("--explain: only the operator's own form has CUDA kernels; add --impl chunked");
+}
+
 void bench_attention(const Settings& s) {
+  if (!s.explain.empty()) {
+    explain_attention(s);
+    return;
+  }
   if (s.device == "cuda" && !torch::cuda::is_available()) {
     throw UserError("--device cuda: libtorch sees no GPU here; leave it out to measure the CPU");
   }
@@ -252,6 +268,11 @@ void add_bench(CLI::App& app) {
       ->check(real_number(0.01, 1e6))
       ->capture_default_str();
   attention.add_option("--json", s->json, "also write one JSON object per line to this file");
+  attention
+      .add_flag("--explain{h200}", s->explain,
+                "measure nothing; tell which CUDA kernels each shape has on an H200 and why, or with --explain=a100 or "
+                "=h100 on one of these; needs no GPU")
+      ->check(CLI::IsMember(described_gpus()));
   attention.callback([s] { bench_attention(*s); });
 }
 

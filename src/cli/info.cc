@@ -8,6 +8,7 @@
 #include <torch/cuda.h>
 #include <torch/version.h>
 
+#include "cli/attention_choice.h"
 #include "cli/command.h"
 #include "cli/run_info.h"
 #include "cli/version.h"
@@ -35,6 +36,16 @@ nlohmann::ordered_json gather() {
   info["cores"] = std::thread::hardware_concurrency();
   info["cuda_kernels"] = ops::has_cuda_kernels();
   info["gpus"] = ops::gpu_names();
+  const BenchCase example{.impl = "chunked",
+                          .pass = "fwd",
+                          .device = "cuda",
+                          .dtype = kernels::DType::kBFloat16,
+                          .heads = 16,
+                          .length = 65'536};
+  info["cuda_kernels_chosen"] = {{"shape", "1 x 65,536 tokens, 16 heads of 64, bfloat16, causal"}};
+  for (const std::string& gpu : described_gpus()) {
+    info["cuda_kernels_chosen"][gpu] = chosen_kernels_in_short(example, gpu);
+  }
   info["mechanisms"] = nn::attention_names();
   info["feature_maps"] = {"relu", "elu1", "leaky_relu", "silu", "identity"};
   return info;
@@ -57,6 +68,9 @@ void print(const nlohmann::ordered_json& info) {
        std::to_string(info["threads"].get<int>()) + " of " + std::to_string(info["cores"].get<int>()) + " cores");
   line("CUDA kernels", info["cuda_kernels"].get<bool>() ? "built in" : "not built in");
   line("GPUs", joined(info["gpus"]));
+  line("  an H200 would run", info["cuda_kernels_chosen"]["h200"].get<std::string>());
+  line("", "for " + info["cuda_kernels_chosen"]["shape"].get<std::string>() +
+               "; cosformer bench attention --explain tells of other shapes");
   line("mechanisms", joined(info["mechanisms"]));
   line("feature maps", joined(info["feature_maps"]));
 }

@@ -77,6 +77,16 @@ if [ "$(grep -c '"pass":"decode".*"roof_fraction":[0-9]' "$work/decode.json")" -
   fail "expected 8 measurements of decoding, each with its fraction of a copy:"
   cat "$work/decode.json"
 fi
+expect 0 "which CUDA kernels a shape has" "$cosformer" bench attention --explain --dtypes bfloat16,float32 \
+  --dims 64,128,256 --lengths 8,65536 --heads 8 --pass fwd+bwd,decode --decay both
+for word in "hopper/narrow" "hopper/wide" "hopper/both_sides" "decode" "general" "TMA" "cooperative" "bytes"; do
+  contains out "$word"
+done
+expect 0 "the same of another GPU" "$cosformer" bench attention --explain=a100 --dtypes bfloat16 --lengths 1024
+contains out "the Hopper kernels are for devices of compute capability 9.0"
+expect 2 "a GPU that nobody has described" "$cosformer" bench attention --explain=abacus
+expect 2 "nothing to explain" "$cosformer" bench attention --explain --impl softmax
+contains err "add --impl chunked"
 expect 2 "decoding without the causal order" "$cosformer" bench attention --pass decode --causal no --impl chunked
 contains err "decoding is causal"
 expect 2 "a JSON file that cannot be written" "$cosformer" bench attention --lengths 16 --heads 1 --dims 8 \
