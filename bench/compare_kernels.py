@@ -2,10 +2,10 @@
 
     python3 bench/compare_kernels.py BUILD_BEFORE BUILD_AFTER
 
-Reads the objects (*.cu.o) of both folders with cuobjdump, which is on PATH or in the environment's CUOBJDUMP (PyPI has it:
-nvidia-cuda-cuobjdump, and nvidia-cuda-nvdisasm beside it). A kernel before finds its like after: the same instructions,
-encodings included, but for names of symbols, and the same registers, stack and shared memory. Exits with 1 where one has
-none.
+Reads the objects (*.cu.o) of both folders with cuobjdump, which is on PATH or in the environment's CUOBJDUMP (PyPI has
+it: nvidia-cuda-cuobjdump, and nvidia-cuda-nvdisasm beside it). A kernel before finds its like after: the same
+instructions, encodings included, but for names of symbols, and the same registers, stack and shared memory. Exits with
+1 where one has none.
 """
 import collections
 import concurrent.futures
@@ -44,7 +44,8 @@ def kernels(tool, path):
 def readable(names):
     """Demangled, without the namespace and the parameters."""
     texts = run("c++filt", text="\n".join(names)).splitlines()
-    short = [re.sub(r"\(\w+\)(?=\d)", "", re.sub(r"cosformer::kernels::cuda::|\(anonymous namespace\)::|^void ", "", text))
+    short = [re.sub(r"\(\w+\)(?=\d)", "", 
+                    re.sub(r"cosformer::kernels::cuda::|\(anonymous namespace\)::|^void ", "", text))
              .rsplit("(", 1)[0] for text in texts]
     return dict(zip(names, short))
 
@@ -59,7 +60,8 @@ def main():
         sys.exit(2)
     tool = os.environ.get("CUOBJDUMP") or shutil.which("cuobjdump")
     if tool is None:
-        sys.exit("compare_kernels: no cuobjdump; pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm, or set CUOBJDUMP")
+        sys.exit("compare_kernels: no cuobjdump; pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm, "
+                 "or set CUOBJDUMP")
     os.environ["PATH"] = os.path.dirname(tool) + os.pathsep + os.environ["PATH"]
     before, after = objects(sys.argv[1]), objects(sys.argv[2])
     if not before or not after:
@@ -73,7 +75,8 @@ def main():
     for (_, name), code in sorted(new.items()):
         waiting[code].append(names[name])
     same = 0
-    print(f"{'':7}{'code':>6}{'regs':>6}{'stack':>6}{'local':>6}{'shared':>7}  kernel before -> after, where its name differs")
+    print(f"{'':7}{'code':>6}{'regs':>6}{'stack':>6}{'local':>6}{'shared':>7}  "
+          "kernel before -> after, where its name differs")
     for (_, name), code in sorted(old.items(), key=lambda item: (item[0][0], names[item[0][1]])):
         likes, title, verdict = waiting[code], names[name], "OTHER"
         if likes:
@@ -83,7 +86,8 @@ def main():
             same += 1
         print(f"{verdict:7}{code.instructions:6}{code.registers:6}{code.stack:6}{code.local:6}{code.shared:7}  {title}")
     unknown = sum(len(left) for left in waiting.values())
-    print(f"\n{same} of {len(old)} kernels in {len(before)} objects have the same code, registers, stack and shared memory; "
+    print(f"\n{same} of {len(old)} kernels in {len(before)} objects have the same code, registers, stack and "
+          f"shared memory; "
           f"{unknown} of {len(new)} after were not there before")
     sys.exit(0 if same == len(old) else 1)
 

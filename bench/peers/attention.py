@@ -6,7 +6,9 @@ Peers, all written here from their published descriptions:
   chunked_torch   the causal form in chunks, written with tensor operations
   softmax_unfused softmax written out: scores, their softmax, the product with the values
   softmax_fused   torch's scaled dot product attention, where torch has it (2.0 on); on a GPU each of its kernels
-  fla             flash-linear-attention's chunked kernel on 2d features, where it is importable (GPU)
+  fla             flash-linear-attention's chunked kernel on 2d features, normalised (GPU; with --fla)
+  fla_decay       its kernel of a constant decay per head: no features, no angles, no division (GPU; with --fla)
+  ours_decay      this operator with a decay per head, all of it included (with --fla)
   ours            torch.ops.cosformer.attention
   copy            as many bytes as the pass has to read and write, copied: what the memory allows
 
@@ -24,6 +26,7 @@ import statistics
 import sys
 import time
 
+import fla_source
 import torch
 
 EPS = 1e-6
@@ -114,7 +117,11 @@ def flash_linear_attention(q, k, v):
     return (rows / sums).to(v.dtype)
 
 
-def peers(causal, device):
+def ours_with_decay(q, k, v):
+    return torch.ops.cosformer.attention(q, k, v, causal=True, log_decay=fla_source.decays(q))
+
+
+def peers(causal, device, with_fla=False):
     table = {"ours": lambda q, k, v: torch.ops.cosformer.attention(q, k, v, causal=causal)}
     table["released"] = released_causal if causal else released_bidirectional
     if causal:
@@ -128,13 +135,10 @@ def peers(causal, device):
             run = softmax_backend(name)
             table["softmax_" + name.split("_")[0].lower()] = lambda q, k, v, run=run: run(q, k, v, causal)
         table["released_compiled"] = torch.compile(table["released"])
-        if causal:
-            try:
-                import fla  # noqa: F401
-
-                table["fla"] = flash_linear_attention
-            except ImportError:
-                pass
+        if causal and with_fla:
+            table["fla"] = flash_linear_attention
+            table["fla_decay"] = fla_source.decay_per_head
+            table["ours_decay"] = ours_with_decay
     table["copy"] = None  # measure_copy
     return table
 
@@ -175,8 +179,11 @@ def exact_head(name, q, k, v, causal):
         if causal:
             scores = scores.masked_fill(torch.arange(length)[None, :] > rows[:, None], -math.inf)
         return rows, scores.softmax(dim=-1) @ v
-    angle = (rows[:, None] - torch.arange(length)[None, :]).double() * (math.pi / (2 * length))
-    w = (q[rows].relu() @ k.relu().T) * angle.cos()
+    apart = (rows[:, None] - torch.arange(length)[None, :]).double()
+    decay = torch.exp(fla_source.SHORTEST * apart.clamp_min(0)) if name.endswith("_decay") else 1
+    if name == "fla_decay":
+        return rows, ((q[rows] @ k.T) * decay).masked_fill(apart < 0, 0) @ v
+    w = (q[rows].relu() @ k.relu().T) * (apart * (math.pi / (2 * length))).cos() * decay
     if causal:
         w = w.masked_fill(torch.arange(length)[None, :] > rows[:, None], 0)
     return rows, (w @ v) / w.sum(-1, keepdim=True).clamp_min(EPS)
@@ -228,8 +235,11 @@ def main():
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--fla", help="GPU: the source tree of flash-linear-attention, whose kernels are peers then")
     parser.add_argument("--most-bytes", type=float, help="skip what needs more; else 12 GB, or what a GPU has free")
     arguments = parser.parse_args()
+    if arguments.fla:
+        fla_source.use(arguments.fla)
     most_bytes = arguments.most_bytes
     if most_bytes is None:
         most_bytes = torch.cuda.mem_get_info()[0] if arguments.device == "cuda" else 1.2e10
@@ -240,8 +250,8 @@ def main():
     for length in map(int, arguments.lengths.split(",")):
         for causal in {"yes": (True,), "no": (False,), "both": (True, False)}[arguments.causal]:
             for backward in {"fwd": (False,), "fwd+bwd": (True,), "both": (False, True)}[arguments.passes]:
-                for name, call in peers(causal, arguments.device).items():
-                    if name in ("ours", "copy") and not arguments.library:
+                for name, call in peers(causal, arguments.device, bool(arguments.fla)).items():
+                    if name in ("ours", "ours_decay", "copy") and not arguments.library:
                         continue
                     line = {"bench": "peers", "peer": name, "torch": torch.__version__, "device": arguments.device,
                             "dtype": arguments.dtype, "causal": causal, "pass": "fwd+bwd" if backward else "fwd",

@@ -2,11 +2,15 @@
 
 The package's own first page imports every model it has, and with them libraries that a bench does not need. So the
 packages `fla` and `fla.ops` stand here as empty ones whose modules are found in the tree. Its kernels try out several
-configurations at their first call, for minutes: warm_up() before anything is timed.
+configurations at their first call, for minutes, which is not timed.
 """
 import pathlib
 import sys
 import types
+
+import torch
+
+SHORTEST, LONGEST = -0.2, -0.002  # logarithms of the decays, of the first head and of the last
 
 
 def use(tree):
@@ -22,10 +26,12 @@ def use(tree):
     sys.modules["fla"].ops = sys.modules["fla.ops"]
 
 
+def decays(q):
+    return torch.linspace(SHORTEST, LONGEST, q.shape[2], device=q.device)
+
+
 def decay_per_head(q, k, v):
     """Causal linear attention with a constant decay per head and nothing else: no features, angles or division."""
-    import torch
     from fla.ops.simple_gla import chunk_simple_gla
 
-    decay = torch.linspace(-0.2, -0.002, q.shape[2], device=q.device)
-    return chunk_simple_gla(q, k, v, g_gamma=decay, scale=1.0)[0]
+    return chunk_simple_gla(q, k, v, g_gamma=decays(q), scale=1.0)[0]

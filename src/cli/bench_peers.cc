@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 struct Settings {
-  std::string lengths = "1024,4096", dtype = "float32", device = "cpu", json_file, scripts, python;
+  std::string lengths = "1024,4096", dtype = "float32", device = "cpu", json_file, scripts, python, fla;
   long long heads = 8, dim = 64, batch = 1;
   int threads = 0;
   double seconds = 1;
@@ -36,7 +36,7 @@ std::string arguments_of(const Settings& s, const Group& group, int threads) {
   return " --device " + s.device + " --threads " + std::to_string(threads) + " --lengths " + group.lengths +
          " --causal " + group.causal + " --pass " + group.pass + " --batch " + std::to_string(s.batch) + " --heads " +
          std::to_string(s.heads) + " --dim " + std::to_string(s.dim) + " --dtype " + s.dtype + " --seconds " +
-         std::to_string(s.seconds);
+         std::to_string(s.seconds) + (s.fla.empty() ? "" : " --fla " + shell_quoted(s.fla));
 }
 
 // Adds what the command says to `lines`, each with whether it was measured in the operator's process.
@@ -161,6 +161,7 @@ void add_bench_peers(CLI::App& app) {
   app.add_option("--python", s->python,
                  "the interpreter, with whatever torch; default: the first python3 that has the operator's");
   app.add_option("--scripts", s->scripts, "the folder with attention.py; default: beside this program");
+  app.add_option("--fla", s->fla, "GPU: the source tree of flash-linear-attention, whose kernels are peers then");
   app.add_option("--json", s->json_file, "also write one JSON object per line to this file");
   app.callback([s] { bench_peers(*s); });
 }

@@ -47,7 +47,8 @@ void run_eval(const Options& o, const CLI::App& app) {
 
 void add_eval(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("RUN", o->runs, "folders of runs, or their bundles; several are compared on the data of the first")->required();
+  app.add_option("RUN", o->runs, "folders of runs, or their bundles; several are compared on the data of the first")
+      ->required();
   app.add_option("--part", o->part, "test, valid or train")
       ->check(CLI::IsMember({"test", "valid", "train"}))
       ->capture_default_str();

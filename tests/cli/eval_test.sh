@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What eval and predict are fed: data that have changed or moved, labelled files of the user's own, inputs that come line
-# by line, and what they say of it. Every piece of advice that is checked here is followed.
+# What eval and predict are fed: data that have changed or moved, labelled files of the user's own, inputs that come
+# line by line, and what they say of it. Every piece of advice that is checked here is followed.
 set -uo pipefail
 program=$1
 . "$(dirname "$0")/expect.sh"
@@ -19,8 +19,10 @@ expect 0 'cosformer_plus +[0-9.]+ ± [0-9.]+%' "${train[@]}" --steps 60 --out ru
 grep -q 'standard error of a share of 16 examples' output.txt || fail "nothing says what ± is"
 
 # A labelled file of one's own: all of it, with numbers by class.
-printf 'mood\treview\ngood\txyzxyz1 a xy\nbad\tzyx b zyxz\nbad\tzyxzyx\ngood\tzyx b zyxz\nmeh\twhat\n\tno label\n' > own.tsv
-expect 0 '4 labelled examples; left out are 1 without a label and 1 with labels .*meh' "$program" eval run --data own.tsv
+printf 'mood\treview\ngood\txyzxyz1 a xy\nbad\tzyx b zyxz\nbad\tzyxzyx\n' > own.tsv
+printf 'good\tzyx b zyxz\nmeh\twhat\n\tno label\n' >> own.tsv
+expect 0 '4 labelled examples; left out are 1 without a label and 1 with labels .*meh' \
+  "$program" eval run --data own.tsv
 grep -qE '^bad +2 +3 ' output.txt || fail "eval has no row of the class bad"
 grep -qE '^is, taken for +bad +good' output.txt || fail "eval has no confusion matrix"
 expect 0 confusion "$program" eval run --data own.tsv --json
@@ -37,7 +39,8 @@ assert run["accuracy"] == 0.75 and abs(run["accuracy_standard_error"] - (0.75 * 
 END
 expect 2 'leave --part out' "$program" eval run --data own.tsv --part test
 printf 'review\tmood\none\tx\n' > strange.tsv
-expect 2 "has a label that the model knows: they are 'x', and it knows 'bad', 'good'" "$program" eval run --data strange.tsv
+expect 2 "has a label that the model knows: they are 'x', and it knows 'bad', 'good'" \
+  "$program" eval run --data strange.tsv
 printf 'one\ntwo\n' > bare.txt
 expect 2 'has a label, without which' "$program" eval run --data bare.txt
 
@@ -46,7 +49,8 @@ cp texts.tsv before.tsv
 printf 'xyzxyz81 a xy\tgood\nzyx81 b zyxz\tbad\n' >> texts.tsv
 expect 2 "'texts.tsv' has changed since.*--data FILE" "$program" eval run
 expect 2 'has changed since' "$program" eval run --part valid
-expect 0 'was trained on, changed since: examples of its training are among these' "$program" eval run --data texts.tsv
+expect 0 'was trained on, changed since: examples of its training are among these' \
+  "$program" eval run --data texts.tsv
 expect 0 'the file that the model was trained on' "$program" predict run --input texts.tsv
 expect 0 '16 test examples' "$program" eval run --data before.tsv
 mv texts.tsv grown.tsv
