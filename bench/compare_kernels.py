@@ -44,7 +44,7 @@ def kernels(tool, path):
 def readable(names):
     """Demangled, without the namespace and the parameters."""
     texts = run("c++filt", text="\n".join(names)).splitlines()
-    short = [re.sub(r"\(\w+\)(?=\d)", "", 
+    short = [re.sub(r"\(\w+\)(?=\d)", "",
                     re.sub(r"cosformer::kernels::cuda::|\(anonymous namespace\)::|^void ", "", text))
              .rsplit("(", 1)[0] for text in texts]
     return dict(zip(names, short))
@@ -87,8 +87,7 @@ def main():
         print(f"{verdict:7}{code.instructions:6}{code.registers:6}{code.stack:6}{code.local:6}{code.shared:7}  {title}")
     unknown = sum(len(left) for left in waiting.values())
     print(f"\n{same} of {len(old)} kernels in {len(before)} objects have the same code, registers, stack and "
-          f"shared memory; "
-          f"{unknown} of {len(new)} after were not there before")
+          f"shared memory; {unknown} of {len(new)} after were not there before")
     sys.exit(0 if same == len(old) else 1)
 
 
