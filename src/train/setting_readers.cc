@@ -78,6 +78,8 @@ std::vector<Row> table() {
         "train.eval_every",
         "train.eval_batch_size",
         "train.checkpoint_every",
+        "train.checkpoint_minutes",
+        "train.continued",
         "train.patience",
         "train.graph"}},
       {"your own files, text and language models", own + Names{"text"} + language, {"data.valid_path"}},

@@ -29,7 +29,8 @@ KINDS = {
                                    "data.tokenizer=words"]),
     "text_to_text": ("text_to_text", "pairs.tsv", ["data.tokenizer=words", "seq2seq.decode_examples=4"]),
 }
-CLOCKS = ("seconds", "tokens_per_second", "steps_per_second", "test_batches_per_second", "peak_memory")
+CLOCKS = ("seconds", "tokens_per_second", "steps_per_second", "test_batches_per_second", "peak_memory",
+          "peak_resident")
 
 
 def write_data(folder):
