@@ -30,15 +30,15 @@ feed_forward = 16
 
 [train]
 device = "cpu"
-steps = 300
+steps = 3000
 batch_size = 4
 lr = 0.01
 log_every = 10
-eval_every = 100
+eval_every = 1000
 checkpoint_every = 20
 TOML
 
-expect 0 'cosformer +0 +300 +16 ' "$program" compare --config words.toml --dry-run
+expect 0 'cosformer +0 +3,000 +16 ' "$program" compare --config words.toml --dry-run
 [ -e compare ] && fail "--dry-run left a folder"
 expect 2 "none of the 3 cells can be; lm with cosformer: .*nowhere.txt" "$program" compare --config words.toml \
   --data nowhere.txt

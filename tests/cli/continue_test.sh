@@ -32,7 +32,7 @@ expect 0 'run folder: runs/texts-softmax-3' "$program" train --task lm --data te
   --set train.batch_size=4 --set model.positions=learned --steps 1
 
 train=("$program" train --task text_files --data reviews.tsv "${settings[@]}")
-expect 0 'cosformer_plus +[0-9.]+%' "${train[@]}" --steps 20 --out run
+expect 0 'cosformer_plus +[0-9.]+ ± [0-9.]+%' "${train[@]}" --steps 20 --out run
 expect 2 'For 100 steps more say --steps 120' "$program" train --continue run --steps 20
 expect 2 'keeps model.width' "$program" train --continue run --steps 40 --set model.width=32
 expect 2 'keeps train.batch_size' "$program" train --continue run --steps 40 --set train.batch_size=4
