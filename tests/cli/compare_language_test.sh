@@ -45,14 +45,7 @@ expect 2 "none of the 3 cells can be; lm with cosformer: .*nowhere.txt" "$progra
 
 # Killed in the second cell, at a moment after its first checkpoint.
 cells=compare/words/cells
-"$program" compare --config words.toml > output.txt 2>&1 &
-process=$!
-for _ in $(seq 1 6000); do
-  ls $cells/lm-softmax-0/checkpoints/step-* > listing.txt 2> /dev/null && break
-  sleep 0.02
-done
-kill -KILL $process
-wait $process 2> /dev/null
+kill_once_there "$cells/lm-softmax-0/checkpoints/step-*" "$program" compare --config words.toml
 [ -s $cells/lm-cosformer-0/result.json ] || fail "the first cell had not finished"
 cp -p $cells/lm-cosformer-0/result.json first.json
 

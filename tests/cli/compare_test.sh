@@ -49,14 +49,7 @@ expect 2 'steps' "$program" compare --config tiny.toml --steps -5
 
 # Killed in the second cell, at a moment after its first checkpoint.
 cells=compare/tiny/cells
-"$program" compare --config tiny.toml > output.txt 2>&1 &
-process=$!
-for _ in $(seq 1 6000); do
-  ls $cells/text_files-softmax-0/checkpoints/step-* > listing.txt 2> /dev/null && break
-  sleep 0.05
-done
-kill -KILL $process
-wait $process 2> /dev/null
+kill_once_there "$cells/text_files-softmax-0/checkpoints/step-*" "$program" compare --config tiny.toml
 [ -s $cells/text_files-cosformer-0/result.json ] || fail "the first cell had not finished"
 [ -e $cells/text_files-softmax-0/result.json ] && fail "the second cell had finished before the kill"
 cp -p $cells/text_files-cosformer-0/result.json first.json

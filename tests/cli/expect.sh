@@ -21,3 +21,17 @@ expect() {
   [ "$got" -eq "$code" ] || fail "$* exited with $got, not $code"
   grep -qE -- "$pattern" output.txt || fail "$*: nothing matches '$pattern'"
 }
+
+# kill_once_there PATTERN COMMAND…: starts it, and kills it as soon as a file of that pattern is there.
+kill_once_there() {
+  local pattern=$1
+  shift
+  "$@" > output.txt 2>&1 &
+  local process=$!
+  for _ in $(seq 1 6000); do
+    compgen -G "$pattern" > /dev/null && break
+    sleep 0.02
+  done
+  kill -KILL $process
+  wait $process 2> /dev/null
+}
