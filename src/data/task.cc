@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/class_report.h"
+#include "data/class_counts.h"
 #include "data/smaller_images.h"
 #include "data/task_parts.h"
 

@@ -1,4 +1,4 @@
-#include "data/class_report.h"
+#include "data/class_counts.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // What is said about the classes of one's own files: how many there are of each, and what looks like a mistake.
-#include "data/class_report.h"
+#include "data/class_counts.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace cosformer::data {
 namespace {
 
-using ClassReport = cosformer::testing::TaskFixture;
+using ClassCounts = cosformer::testing::TaskFixture;
 
 std::string notes_of(const TaskData& data) {
   std::string all;
@@ -18,7 +18,7 @@ std::string notes_of(const TaskData& data) {
   return all;
 }
 
-TEST_F(ClassReport, CountsEachClassInEachPart) {
+TEST_F(ClassCounts, CountsEachClassInEachPart) {
   std::string rows = "text\tlabel\n";
   for (int i = 0; i < 100; ++i) rows += "text " + std::to_string(i) + "\t" + (i % 4 == 0 ? "bad" : "good") + "\n";
   write("train.tsv", rows);
@@ -45,7 +45,7 @@ TEST(DescribeClasses, OfManyShowsTheLargest) {
   EXPECT_EQ(text.find("'c9'"), std::string::npos);
 }
 
-TEST_F(ClassReport, NamesThatAreNearlyEqualAreDoubted) {
+TEST_F(ClassCounts, NamesThatAreNearlyEqualAreDoubted) {
   std::string rows;
   const char* const labels[] = {"pos", "neg", "Pos", "pos ", "neg", "pos\xc2\xa0", "other"};
   for (int i = 0; i < 70; ++i) rows += "text " + std::to_string(i) + "\t" + labels[i % 7] + "\n";
@@ -56,7 +56,7 @@ TEST_F(ClassReport, NamesThatAreNearlyEqualAreDoubted) {
   EXPECT_EQ(notes.find("'neg'"), std::string::npos);
 }
 
-TEST_F(ClassReport, AClassForEachRowIsDoubted) {
+TEST_F(ClassCounts, AClassForEachRowIsDoubted) {
   std::string rows = "text\tlabel\n";
   for (int i = 0; i < 399; ++i) rows += "text\tid " + std::to_string(i) + "\n";
   write("train.tsv", rows);
@@ -66,7 +66,7 @@ TEST_F(ClassReport, AClassForEachRowIsDoubted) {
   EXPECT_EQ(notes.find("header"), std::string::npos);  // whose class would be as rare as all others
 }
 
-TEST_F(ClassReport, AHeaderOfPairsReadAsAnExampleIsDoubted) {
+TEST_F(ClassCounts, AHeaderOfPairsReadAsAnExampleIsDoubted) {
   std::string rows = "English\tDeutsch\n";
   for (int i = 0; i < 30; ++i) rows += "a text of words\tein Text aus Wörtern\n";
   write("pairs.tsv", rows);
@@ -78,7 +78,7 @@ TEST_F(ClassReport, AHeaderOfPairsReadAsAnExampleIsDoubted) {
   EXPECT_TRUE(open_task(own).notes.empty());
 }
 
-TEST_F(ClassReport, AHeaderOfNumbersIsNamed) {
+TEST_F(ClassCounts, AHeaderOfNumbersIsNamed) {
   write("train.csv", "label,x1,x2\nup,1,2\ndown,2,1\n");
   const std::string message = refusal(config("value_sequences", "train.csv"));
   EXPECT_HAS(message, "line 1: column 2 is 'x1'; expected a finite number; if this line is the table's header");
