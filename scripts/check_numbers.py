@@ -149,18 +149,25 @@ class Source(typing.NamedTuple):
 
 def read_sources(root: pathlib.Path, history: History, problems: list[str]) -> list[Source]:
     name = "bench/results/sources.toml"
-    result = []
-    for entry in tomllib.loads((root / name).read_text(encoding="utf-8"))["measured"]:
-        unchanged = set()
-        for commit, reason in entry.get("unchanged", {}).items():
+    content = tomllib.loads((root / name).read_text(encoding="utf-8"))
+
+    def commits(table: dict[str, str]) -> set[str]:
+        found = set()
+        for commit, reason in table.items():
             if len(reason.split()) < 3:
                 problems.append(f"{name}: commit '{commit}' needs a sentence that says why it changed nothing measured")
             if history.missing:
                 continue
-            found = history.find(commit)
-            if not found:
+            found.add(history.find(commit))
+            if None in found:
                 problems.append(f"{name}: there is no commit '{commit}' in the history")
-            unchanged.add(found)
+            found.discard(None)
+        return found
+
+    everywhere = commits(content.get("unchanged", {}))
+    result = []
+    for entry in content["measured"]:
+        unchanged = everywhere | commits(entry.get("unchanged", {}))
         for path in entry["paths"]:
             if not path.startswith(":") and not (root / path).exists():
                 problems.append(f"{name}: there is no {path}")

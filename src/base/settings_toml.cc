@@ -1,6 +1,6 @@
 // Reading settings from TOML.
+#include "base/formats/toml_values.h"
 #include "base/settings.h"
-#include "base/toml_values.h"
 
 namespace cosformer {
 

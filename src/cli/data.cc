@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
-#include "cli/data_text.h"
-#include "cli/numbers.h"
-#include "cli/progress_line.h"
-#include "data/listops_generator.h"
-#include "data/listops_tsv.h"
-#include "data/pathfinder_generator.h"
-#include "data/png_image.h"
+#include "cli/language/data_text.h"
+#include "cli/terminal/numbers.h"
+#include "cli/terminal/progress_line.h"
+#include "data/readers/images/png_image.h"
+#include "data/tasks/listops/listops_generator.h"
+#include "data/tasks/listops/listops_tsv.h"
+#include "data/tasks/pathfinder/pathfinder_generator.h"
 
 namespace cosformer::cli {
 namespace {

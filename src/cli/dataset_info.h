@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "models/config.h"
 
 namespace cosformer::cli {

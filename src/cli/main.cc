@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "cli/command.h"
-#include "cli/environment.h"
-#include "cli/memory.h"
+#include "cli/memory/memory.h"
+#include "cli/terminal/environment.h"
 #include "cli/version.h"
 
 namespace cosformer::cli {

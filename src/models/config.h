@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "nn/attention_config.h"
-#include "nn/stochastic_position_config.h"
+#include "nn/mechanisms/attention_config.h"
+#include "nn/positions/stochastic_position_config.h"
 
 namespace cosformer::models {
 

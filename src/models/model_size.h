@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 #include "models/config.h"
 
 namespace cosformer::models {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "nn/embedding.h"
-#include "nn/positions.h"
+#include "nn/positions/positions.h"
 
 namespace cosformer::models {
 

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/base64.h"
 #include "base/error.h"
-#include "base/safetensors.h"
-#include "base/sha256.h"
+#include "base/formats/base64.h"
+#include "base/formats/safetensors.h"
+#include "base/formats/sha256.h"
 
 namespace cosformer::models {
 namespace {

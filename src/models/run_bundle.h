@@ -4,7 +4,7 @@
 // own file has (the model's config, the classes' names), all in text:
 //     cosformer.bundle            "1", the version of this layout
 //     cosformer.settings          the run's config.toml
-//     cosformer.tokenizer_file    the run's tokenizer (data/tokenizer_file.h) in base64, where it has one
+//     cosformer.tokenizer_file    the run's tokenizer (data/tokenizers/tokenizer_file.h) in base64, where it has one
 //     cosformer.result            the run's result.json, where it has ended
 //     cosformer.bundle_sha256     SHA-256 of all other metadata and of all tensors, names and shapes included
 #pragma once

@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "nn/attention_traits.h"
 #include "nn/linear.h"
+#include "nn/mechanisms/attention_traits.h"
 
 namespace cosformer::nn {
 

@@ -9,7 +9,7 @@
 
 #include <torch/nn/modules/linear.h>
 
-#include "nn/mechanism.h"
+#include "nn/mechanisms/mechanism.h"
 #include "nn/multi_head_attention.h"
 
 namespace cosformer::nn {

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "nn/attention_traits.h"
+#include "nn/mechanisms/attention_traits.h"
 
 namespace cosformer::nn {
 

@@ -6,10 +6,10 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
-#include "nn/attention_traits.h"
 #include "nn/linear.h"
+#include "nn/mechanisms/attention_traits.h"
 #include "nn/norm.h"
-#include "nn/positions.h"
+#include "nn/positions/positions.h"
 
 namespace cosformer::nn {
 

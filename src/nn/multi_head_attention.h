@@ -8,9 +8,9 @@
 
 #include <torch/nn/modules/linear.h>
 
-#include "nn/mechanism.h"
+#include "nn/mechanisms/mechanism.h"
+#include "nn/positions/stochastic_positions.h"
 #include "nn/short_convolution.h"
-#include "nn/stochastic_positions.h"
 
 namespace cosformer::nn {
 

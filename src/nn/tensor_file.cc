@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 
 namespace cosformer::nn {
 namespace {

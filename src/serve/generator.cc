@@ -5,9 +5,9 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
-#include "data/random.h"
-#include "data/tokenizer_file.h"
-#include "models/language_model_file.h"
+#include "base/random.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "models/language/language_model_file.h"
 
 namespace cosformer::serve {
 namespace {
@@ -79,7 +79,7 @@ std::int32_t Generator::next(Session& session, const SamplingOptions& options) c
   const at::Tensor logits = session.logits.contiguous();
   const std::vector<double> probabilities = next_token_probabilities(
       {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())}, session.recent, {&forbidden, 1}, options);
-  data::Random random(session.seed, data::RandomStream::kGeneration, static_cast<std::uint64_t>(session.consumed()));
+  Random random(session.seed, RandomStream::kGeneration, static_cast<std::uint64_t>(session.consumed()));
   const std::int32_t token = choose(probabilities, random.unit());
   read(session, {&token, 1});
   return token;

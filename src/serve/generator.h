@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
-#include "data/tokenizer.h"
-#include "models/language_model.h"
+#include "data/tokenizers/tokenizer.h"
+#include "models/language/language_model.h"
 #include "serve/sampling.h"
 #include "serve/session.h"
 

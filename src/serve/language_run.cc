@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "base/error.h"
-#include "data/tokenizer_file.h"
-#include "models/encoder_decoder.h"
-#include "models/language_model_file.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "models/language/language_model_file.h"
 #include "models/run_bundle.h"
+#include "models/text_to_text/encoder_decoder.h"
 
 namespace cosformer::serve {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "data/tokenizer.h"
-#include "models/language_model.h"
+#include "data/tokenizers/tokenizer.h"
+#include "models/language/language_model.h"
 
 namespace cosformer::serve {
 

@@ -5,9 +5,9 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
+#include "base/formats/safetensors.h"
+#include "base/formats/sha256.h"
 #include "base/parse_number.h"
-#include "base/safetensors.h"
-#include "base/sha256.h"
 #include "nn/tensor_file.h"
 
 namespace cosformer::serve {

@@ -1,8 +1,8 @@
 // A text that a language model reads and writes: all that is needed to go on with it, in memory or as a file.
 //
-// The file is a safetensors file (base/safetensors.h): the state's tensors, the last logits and the recent tokens;
-// among its metadata are the version, the hashes of model and tokenizer, and a SHA-256 of everything else. A session
-// goes on only with the model and the tokenizer that it was made with.
+// The file is a safetensors file (base/formats/safetensors.h): the state's tensors, the last logits and the recent
+// tokens; among its metadata are the version, the hashes of model and tokenizer, and a SHA-256 of everything else. A
+// session goes on only with the model and the tokenizer that it was made with.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "data/tokenizer.h"
-#include "models/language_model.h"
+#include "data/tokenizers/tokenizer.h"
+#include "models/language/language_model.h"
 
 namespace cosformer::serve {
 

@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/file_descriptor.h"
-#include "base/json_text.h"
-#include "base/regular_file.h"
+#include "base/files/atomic_file.h"
+#include "base/files/file_descriptor.h"
+#include "base/files/regular_file.h"
+#include "base/formats/json_text.h"
 
 namespace cosformer::train {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/batch.h"
+#include "data/batches/batch.h"
 #include "nn/tensor_file.h"
 
 namespace cosformer::train {

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "train/checkpoint.h"
+#include "train/optimiser/schedule.h"
 #include "train/run_folder.h"
-#include "train/schedule.h"
 
 namespace cosformer::train {
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
-#include "data/file_content.h"
+#include "base/files/atomic_file.h"
+#include "data/readers/file_content.h"
 
 namespace cosformer::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/class_counts.h"
+#include "data/dataset/class_counts.h"
 
 namespace cosformer::train {
 

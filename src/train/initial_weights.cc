@@ -5,9 +5,9 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
-#include "base/safetensors.h"
-#include "data/tokenized_text.h"
-#include "train/language_data.h"
+#include "base/formats/safetensors.h"
+#include "data/tokenizers/tokenized_text.h"
+#include "train/inputs/language_data.h"
 
 namespace cosformer::train {
 namespace {

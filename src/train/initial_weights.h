@@ -1,9 +1,9 @@
 // Fine-tuning: a classifier whose encoder begins as a language model that was trained before.
 #pragma once
 
-#include "data/tokenizer.h"
+#include "data/tokenizers/tokenizer.h"
 #include "models/classifier.h"
-#include "models/language_model.h"
+#include "models/language/language_model.h"
 #include "train/run_folder.h"
 
 namespace cosformer::train {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/json_text.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
+#include "base/formats/json_text.h"
 
 namespace cosformer::train {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "train/result_file.h"
 
 namespace cosformer::train {

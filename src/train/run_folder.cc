@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/safetensors.h"
-#include "models/language_model_file.h"
+#include "base/files/atomic_file.h"
+#include "base/formats/safetensors.h"
+#include "models/language/language_model_file.h"
 #include "models/model_size.h"
 #include "models/run_bundle.h"
 #include "models/trained_weights.h"

@@ -14,12 +14,12 @@
 #include <memory>
 #include <string>
 
-#include "base/file_descriptor.h"
-#include "data/language_config.h"
-#include "data/task.h"
+#include "base/files/file_descriptor.h"
+#include "data/corpus/language_config.h"
+#include "data/tasks/task.h"
 #include "models/classifier.h"
-#include "models/encoder_decoder.h"
-#include "models/language_model.h"
+#include "models/language/language_model.h"
+#include "models/text_to_text/encoder_decoder.h"
 #include "train/train_config.h"
 
 namespace cosformer::train {

@@ -1,14 +1,14 @@
 // Which tasks read which settings: a table, so that a setting that would change nothing is refused by name.
 //
-// What the attention reads is in nn/attention_options.h; settings that need others (data.carry and a window) are
-// checked by who reads them.
+// What the attention reads is in nn/mechanisms/attention_options.h; settings that need others (data.carry and a window)
+// are checked by who reads them.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/settings.h"
-#include "data/task.h"
+#include "data/tasks/task.h"
 
 namespace cosformer::train {
 

@@ -1,7 +1,7 @@
 #include "train/train_config.h"
 
 #include "base/error.h"
-#include "train/schedule.h"
+#include "train/optimiser/schedule.h"
 
 namespace cosformer::train {
 namespace {

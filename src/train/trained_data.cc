@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "base/files/atomic_file.h"
+#include "base/formats/safetensors.h"
 #include "train/checkpoint.h"
 
 namespace cosformer::train {

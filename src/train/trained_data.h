@@ -1,4 +1,4 @@
-// Which data a run was trained on, as far as its folder says: the name that data/fingerprint.h gives them.
+// Which data a run was trained on, as far as its folder says: the name that data/dataset/fingerprint.h gives them.
 #pragma once
 
 #include <string>

@@ -13,12 +13,12 @@
 #include "cosformer/weights.h"
 #include "train/continuation.h"
 #include "train/interrupt.h"
-#include "train/metrics_log.h"
+#include "train/optimiser/schedule.h"
 #include "train/precision.h"
+#include "train/reports/metrics_log.h"
+#include "train/reports/time_estimate.h"
 #include "train/result_file.h"
 #include "train/result_writing.h"
-#include "train/schedule.h"
-#include "train/time_estimate.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {

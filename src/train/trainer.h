@@ -6,7 +6,7 @@
 #include <string>
 
 #include "train/checkpoint.h"
-#include "train/job.h"
+#include "train/jobs/job.h"
 #include "train/run_folder.h"
 
 namespace cosformer::train {

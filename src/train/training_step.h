@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "train/adamw.h"
+#include "train/optimiser/adamw.h"
 #include "train/step_graph.h"
 
 namespace cosformer::train {

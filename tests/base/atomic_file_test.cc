@@ -1,4 +1,4 @@
-#include "base/atomic_file.h"
+#include "base/files/atomic_file.h"
 
 #include <optional>
 #include <set>

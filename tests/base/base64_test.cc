@@ -1,4 +1,4 @@
-#include "base/base64.h"
+#include "base/formats/base64.h"
 
 #include <random>
 

@@ -13,14 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/appended_file.h"
 #include "base/error.h"
 #include "base/file_fixture.h"
 #include "base/file_size_limit.h"
-#include "base/json_text.h"
-#include "base/regular_file.h"
+#include "base/files/appended_file.h"
+#include "base/files/regular_file.h"
+#include "base/formats/json_text.h"
+#include "base/formats/toml_values.h"
 #include "base/settings.h"
-#include "base/toml_values.h"
 #include "base/watchdog.h"
 #include "data/file_mutation.h"
 

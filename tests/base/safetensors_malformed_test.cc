@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 #include "file_fixture.h"
 
 namespace cosformer::safetensors {

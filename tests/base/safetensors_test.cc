@@ -1,6 +1,6 @@
 // What the reader gives back of what the writer wrote, and the exact bytes in between. Files that must be refused are
 // in safetensors_malformed_test.cc.
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 
 #include <cstring>
 #include <random>

@@ -1,4 +1,4 @@
-#include "base/sha256.h"
+#include "base/formats/sha256.h"
 
 #include <gtest/gtest.h>
 

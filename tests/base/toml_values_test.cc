@@ -1,5 +1,5 @@
 // TOML as a flat list: keys of sections and arrays of tables, texts of values, places.
-#include "base/toml_values.h"
+#include "base/formats/toml_values.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // What is kept of freed blocks stays near what was in use at once, whatever the sizes.
-#include "cli/block_cache.h"
+#include "cli/memory/block_cache.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,11 +1,11 @@
 // What a comparison makes of its cells: statistics, rows, tables, JSON, the report.
-#include "cli/compare_results.h"
+#include "cli/compare/compare_results.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "cli/compare_report.h"
+#include "cli/compare/compare_report.h"
 
 namespace cosformer::cli {
 namespace {

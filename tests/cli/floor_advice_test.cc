@@ -1,5 +1,5 @@
 // What is advised where a model is not better than a trivial rule.
-#include "cli/floor_advice.h"
+#include "cli/train/floor_advice.h"
 
 #include <gtest/gtest.h>
 

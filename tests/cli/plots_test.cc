@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "base/file_fixture.h"
-#include "cli/curves.h"
-#include "cli/gnuplot.h"
-#include "cli/token_labels.h"
+#include "cli/attention_map/token_labels.h"
+#include "cli/terminal/gnuplot.h"
+#include "cli/train/curves.h"
 
 namespace cosformer::cli {
 namespace {

@@ -1,5 +1,5 @@
 // What softmax is judged by: right results of every dtype pass at every length, wrong ones do not.
-#include "cli/softmax_error.h"
+#include "cli/bench/softmax_error.h"
 
 #include <cmath>
 #include <limits>

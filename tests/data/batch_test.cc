@@ -1,10 +1,10 @@
 // Batches as arrays: padding, packing, cutting, values and pairs.
-#include "data/batch.h"
+#include "data/batches/batch.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/array_dataset.h"
+#include "data/dataset/array_dataset.h"
 
 namespace cosformer::data {
 namespace {

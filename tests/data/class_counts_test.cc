@@ -1,5 +1,5 @@
 // What is said about the classes of one's own files: how many there are of each, and what looks like a mistake.
-#include "data/class_counts.h"
+#include "data/dataset/class_counts.h"
 
 #include <algorithm>
 

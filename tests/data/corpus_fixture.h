@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/file_fixture.h"
-#include "data/corpus.h"
-#include "data/tokenizer_sentencepiece.h"
+#include "data/corpus/corpus.h"
+#include "data/tokenizers/tokenizer_sentencepiece.h"
 
 namespace cosformer::testing {
 

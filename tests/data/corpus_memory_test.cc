@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/file_fixture.h"
-#include "data/corpus_files.h"
+#include "data/corpus/corpus_files.h"
 
 namespace cosformer::data {
 namespace {

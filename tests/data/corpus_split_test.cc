@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "data/corpus_fixture.h"
-#include "data/tokenizer_words.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

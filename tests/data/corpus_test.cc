@@ -1,4 +1,4 @@
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,12 +15,12 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "data/corpus_cache.h"
+#include "data/corpus/corpus_cache.h"
+#include "data/corpus/corpus_reader.h"
+#include "data/corpus/corpus_tokens.h"
 #include "data/corpus_fixture.h"
-#include "data/corpus_reader.h"
-#include "data/corpus_tokens.h"
 #include "data/file_mutation.h"
-#include "data/tokenizer_words.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Data sets written to files and read back, and files that must be refused.
-#include "data/dataset_file.h"
+#include "data/dataset/dataset_file.h"
 
 #include <cstring>
 #include <iostream>

@@ -1,5 +1,5 @@
 // Rows and fields, quoting and line numbers.
-#include "data/delimited_text.h"
+#include "data/readers/delimited_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Plans of epochs: complete, repeatable, within their limits and with little padding.
-#include "data/epoch_plan.h"
+#include "data/batches/epoch_plan.h"
 
 #include <algorithm>
 #include <numeric>

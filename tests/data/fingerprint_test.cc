@@ -1,4 +1,4 @@
-#include "data/fingerprint.h"
+#include "data/dataset/fingerprint.h"
 
 #include <set>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/array_dataset.h"
+#include "data/dataset/array_dataset.h"
 
 namespace cosformer::data {
 namespace {

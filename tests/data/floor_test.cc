@@ -1,5 +1,5 @@
 // Floors on data for which the right answers are known.
-#include "data/floor.h"
+#include "data/baselines/floor.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
-#include "data/array_dataset.h"
-#include "data/listops_generator.h"
-#include "data/logistic_regression.h"
-#include "data/random.h"
+#include "base/random.h"
+#include "data/baselines/logistic_regression.h"
+#include "data/dataset/array_dataset.h"
+#include "data/tasks/listops/listops_generator.h"
 
 namespace cosformer::data {
 namespace {

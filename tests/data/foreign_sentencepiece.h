@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-#include "data/sentencepiece_module.h"
+#include "data/tokenizers/sentencepiece_module.h"
 
 namespace cosformer::testing {
 

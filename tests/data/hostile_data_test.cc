@@ -12,16 +12,16 @@
 
 #include "base/error.h"
 #include "base/watchdog.h"
-#include "data/array_dataset.h"
-#include "data/corpus_cache.h"
-#include "data/corpus_files.h"
+#include "data/corpus/corpus_cache.h"
+#include "data/corpus/corpus_files.h"
+#include "data/corpus/corpus_reader.h"
 #include "data/corpus_fixture.h"
-#include "data/corpus_reader.h"
-#include "data/dataset_file.h"
-#include "data/file_content.h"
+#include "data/dataset/array_dataset.h"
+#include "data/dataset/dataset_file.h"
 #include "data/file_mutation.h"
-#include "data/tokenizer_file.h"
-#include "data/tokenizer_words.h"
+#include "data/readers/file_content.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Images from CIFAR-10, IDX and PNG files and the published Pathfinder folder; every kind of broken file.
-#include "data/image_readers.h"
+#include "data/readers/images/image_readers.h"
 
 #include <filesystem>
 
@@ -10,7 +10,7 @@
 #include "base/file_fixture.h"
 #include "data/dataset_content.h"
 #include "data/image_files.h"
-#include "data/png_image.h"
+#include "data/readers/images/png_image.h"
 
 namespace cosformer::data {
 namespace {

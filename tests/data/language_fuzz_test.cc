@@ -7,13 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "data/corpus/corpus_reader.h"
+#include "data/corpus/corpus_tokens.h"
 #include "data/corpus_fixture.h"
-#include "data/corpus_reader.h"
-#include "data/corpus_tokens.h"
 #include "data/file_mutation.h"
 #include "data/foreign_sentencepiece.h"
-#include "data/tokenizer_file.h"
-#include "data/tokenizer_words.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // The generated task: the same for every number of threads, and distributed as published.
-#include "data/listops_generator.h"
+#include "data/tasks/listops/listops_generator.h"
 
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file_fixture.h"
 #include "data/dataset_content.h"
-#include "data/listops.h"
+#include "data/tasks/listops/listops.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // ListOps expressions: values against an independent evaluation of random trees, text forms, the published TSV.
-#include "data/listops.h"
+#include "data/tasks/listops/listops.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/file_fixture.h"
 #include "data/dataset_content.h"
-#include "data/listops_generator.h"
-#include "data/listops_tsv.h"
+#include "data/tasks/listops/listops_generator.h"
+#include "data/tasks/listops/listops_tsv.h"
 
 namespace cosformer::data::listops {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/lm_batches.h"
+#include "data/batches/lm_batches.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "data/batches/lm_masking.h"
 #include "data/corpus_fixture.h"
-#include "data/lm_masking.h"
-#include "data/tokenizer_words.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Counting tokens and pairs, against counts made by hand.
-#include "data/lm_floor.h"
+#include "data/baselines/lm_floor.h"
 
 #include <cmath>
 

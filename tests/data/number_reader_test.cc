@@ -1,5 +1,5 @@
 // Sequences of numbers and tokens from CSV.
-#include "data/number_reader.h"
+#include "data/readers/number_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
-#include "data/pathfinder_generator.h"
+#include "data/tasks/pathfinder/pathfinder_generator.h"
 
 namespace cosformer::data {
 namespace {

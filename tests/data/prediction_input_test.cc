@@ -1,5 +1,5 @@
 // Inputs of predictions: every form that is accepted, from files and standard input, and what is refused.
-#include "data/prediction_input.h"
+#include "data/readers/unlabelled/prediction_input.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include "base/file_fixture.h"
 #include "data/dataset_content.h"
 #include "data/image_files.h"
-#include "data/image_sequence.h"
-#include "data/listops.h"
+#include "data/readers/images/image_sequence.h"
+#include "data/tasks/listops/listops.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Inputs as they come: from pipes line by line, packed files, files of lines in parts, tables in parts.
-#include "data/prediction_stream.h"
+#include "data/readers/unlabelled/prediction_stream.h"
 
 #include <random>
 #include <thread>
@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
+#include "data/dataset/joined.h"
 #include "data/dataset_content.h"
-#include "data/joined.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Batches made on other threads: in order, bounded, stopped cleanly, failures delivered; and streams over epochs.
-#include "data/prefetcher.h"
+#include "data/batches/prefetcher.h"
 
 #include <atomic>
 #include <chrono>
@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
-#include "data/array_dataset.h"
-#include "data/batch_stream.h"
+#include "data/batches/batch_stream.h"
+#include "data/dataset/array_dataset.h"
 
 namespace cosformer::data {
 namespace {

@@ -11,13 +11,13 @@
 #include "data/dataset_content.h"
 #include "data/file_mutation.h"
 #include "data/image_files.h"
-#include "data/image_readers.h"
-#include "data/image_sequence.h"
-#include "data/listops_tsv.h"
-#include "data/number_reader.h"
-#include "data/prediction_input.h"
-#include "data/same_article.h"
-#include "data/text_readers.h"
+#include "data/readers/images/image_readers.h"
+#include "data/readers/images/image_sequence.h"
+#include "data/readers/number_reader.h"
+#include "data/readers/text_readers.h"
+#include "data/readers/unlabelled/prediction_input.h"
+#include "data/tasks/listops/listops_tsv.h"
+#include "data/tasks/same_article.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Passage pairs: from which articles they come, that nothing but the pair tells the class, refusals.
-#include "data/same_article.h"
+#include "data/tasks/same_article.h"
 
 #include <array>
 #include <map>

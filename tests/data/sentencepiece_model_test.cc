@@ -1,4 +1,4 @@
-#include "data/sentencepiece_model.h"
+#include "data/tokenizers/sentencepiece_model.h"
 
 #include <random>
 
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/corpus_fixture.h"
 #include "data/foreign_sentencepiece.h"
-#include "data/tokenizer_sentencepiece.h"
+#include "data/tokenizers/tokenizer_sentencepiece.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,10 +1,10 @@
 // Tables whose columns are separated by something else than their names say, and texts that are not UTF-8.
-#include "data/separator.h"
+#include "data/readers/separator.h"
 
 #include <gtest/gtest.h>
 
-#include "data/corpus.h"
-#include "data/prediction_input.h"
+#include "data/corpus/corpus.h"
+#include "data/readers/unlabelled/prediction_input.h"
 #include "data/task_fixture.h"
 
 namespace cosformer::data {

@@ -1,11 +1,11 @@
 // Images whose pixels are means of squares: what is trained on, and what a trained model is asked about.
-#include "data/smaller_images.h"
+#include "data/dataset/smaller_images.h"
 
 #include <gtest/gtest.h>
 
 #include "data/image_files.h"
-#include "data/image_sequence.h"
-#include "data/prediction_input.h"
+#include "data/readers/images/image_sequence.h"
+#include "data/readers/unlabelled/prediction_input.h"
 #include "data/task_fixture.h"
 
 namespace cosformer::data {

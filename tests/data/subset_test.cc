@@ -1,12 +1,12 @@
 // Parts of data sets.
-#include "data/subset.h"
+#include "data/dataset/subset.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/array_dataset.h"
+#include "data/dataset/array_dataset.h"
 
 namespace cosformer::data {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
-#include "data/task.h"
+#include "data/tasks/task.h"
 
 #define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(::testing::IsSubstring, part, text)
 

@@ -3,8 +3,8 @@
 
 #include "data/dataset_content.h"
 #include "data/image_files.h"
-#include "data/task.h"
 #include "data/task_fixture.h"
+#include "data/tasks/task.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,6 +1,6 @@
 // From settings to the three parts of a published or generated task: every layout that is accepted, and the messages
 // about those that are not.
-#include "data/task.h"
+#include "data/tasks/task.h"
 
 #include <set>
 
@@ -8,8 +8,8 @@
 
 #include "data/dataset_content.h"
 #include "data/image_files.h"
-#include "data/listops_tsv.h"
 #include "data/task_fixture.h"
+#include "data/tasks/listops/listops_tsv.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Text from TSV, CSV, JSONL and the published IMDb and AAN layouts; every kind of broken row.
-#include "data/text_readers.h"
+#include "data/readers/text_readers.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,8 +1,8 @@
-#include "data/text_to_text_floor.h"
+#include "data/baselines/text_to_text_floor.h"
 
 #include <gtest/gtest.h>
 
-#include "data/array_dataset.h"
+#include "data/dataset/array_dataset.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,11 +1,11 @@
-#include "data/tokenized_text.h"
+#include "data/tokenizers/tokenized_text.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/array_dataset.h"
+#include "data/dataset/array_dataset.h"
 #include "data/dataset_content.h"
-#include "data/tokenizer_words.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/tokenizer.h"
+#include "data/tokenizers/tokenizer.h"
 
 #include <algorithm>
 #include <map>
@@ -9,13 +9,13 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
+#include "base/formats/utf8.h"
 #include "data/corpus_fixture.h"
-#include "data/sentencepiece_model.h"
-#include "data/stream_decoder.h"
-#include "data/tokenizer_file.h"
-#include "data/tokenizer_sentencepiece.h"
-#include "data/tokenizer_words.h"
-#include "data/utf8.h"
+#include "data/tokenizers/sentencepiece_model.h"
+#include "data/tokenizers/stream_decoder.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "data/tokenizers/tokenizer_sentencepiece.h"
+#include "data/tokenizers/tokenizer_words.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,14 +1,14 @@
 // The floor of texts by their words and pairs of words, on texts whose letters say nothing.
-#include "data/word_regression.h"
+#include "data/baselines/word_regression.h"
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "data/array_dataset.h"
-#include "data/floor.h"
-#include "data/random.h"
+#include "base/random.h"
+#include "data/baselines/floor.h"
+#include "data/dataset/array_dataset.h"
 
 namespace cosformer::data {
 namespace {

@@ -1,5 +1,5 @@
 // Encoder-decoders: written token by token as recomputed, padding, masks, files, and what cannot be built.
-#include "models/encoder_decoder.h"
+#include "models/text_to_text/encoder_decoder.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/file_fixture.h"
 #include "cosformer/weights.h"
-#include "models/greedy_writing.h"
-#include "models/lm_losses.h"
-#include "nn/attention_traits.h"
+#include "models/language/lm_losses.h"
+#include "models/text_to_text/greedy_writing.h"
+#include "nn/mechanisms/attention_traits.h"
 
 namespace cosformer::models {
 namespace {

@@ -1,10 +1,10 @@
-#include "models/language_model.h"
+#include "models/language/language_model.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "lm_fixture.h"
-#include "models/lm_losses.h"
+#include "models/language/lm_losses.h"
 
 namespace cosformer::models {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <ATen/ATen.h>
 
-#include "models/language_model.h"
-#include "nn/attention_traits.h"
+#include "models/language/language_model.h"
+#include "nn/mechanisms/attention_traits.h"
 
 namespace cosformer::models {
 

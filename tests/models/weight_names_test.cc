@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "models/classifier.h"
-#include "models/encoder_decoder.h"
-#include "models/language_model.h"
-#include "nn/attention_traits.h"
+#include "models/language/language_model.h"
+#include "models/text_to_text/encoder_decoder.h"
+#include "nn/mechanisms/attention_traits.h"
 
 namespace cosformer::models {
 namespace {

@@ -1,12 +1,12 @@
 // The tables behind attention settings: what is read, refused and shown.
-#include "nn/attention_config.h"
+#include "nn/mechanisms/attention_config.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "mechanism_case.h"
-#include "nn/attention_options.h"
-#include "nn/attention_traits.h"
+#include "nn/mechanisms/attention_options.h"
+#include "nn/mechanisms/attention_traits.h"
 #include "nn/multi_head_attention.h"
 
 namespace cosformer::nn::testing {

@@ -1,5 +1,5 @@
 // The weights that a mechanism is asked for are those of its definition, and explain its output.
-#include "nn/attention_weights.h"
+#include "nn/mechanisms/attention_weights.h"
 
 #include <cmath>
 #include <numbers>

@@ -1,5 +1,5 @@
 // The shared piece by itself: gradients through the logarithm of the sum, parts that are merged, long sequences.
-#include "nn/block_attention.h"
+#include "nn/mechanisms/sparse/block_attention.h"
 
 #include "sparse_reference.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "mechanism_case.h"
-#include "nn/cosine_mechanism.h"
-#include "nn/softmax_mechanism.h"
+#include "nn/mechanisms/kernelised/cosine_mechanism.h"
+#include "nn/mechanisms/softmax/softmax_mechanism.h"
 
 namespace cosformer::nn::testing {
 namespace {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "nn/attention_config.h"
-#include "nn/mechanism.h"
+#include "nn/mechanisms/attention_config.h"
+#include "nn/mechanisms/mechanism.h"
 
 namespace cosformer::nn::testing {
 

@@ -1,5 +1,5 @@
 // Each mechanism behind the interface against its formula written out, and what is refused.
-#include "nn/mechanism.h"
+#include "nn/mechanisms/mechanism.h"
 
 #include <cmath>
 #include <numbers>
@@ -9,10 +9,10 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "base/error.h"
-#include "nn/attention_options.h"
-#include "nn/cosine_mechanism.h"
+#include "nn/mechanisms/attention_options.h"
+#include "nn/mechanisms/kernelised/cosine_mechanism.h"
 #include "nn/multi_head_attention.h"
-#include "nn/positions.h"
+#include "nn/positions/positions.h"
 
 namespace cosformer::nn {
 namespace {

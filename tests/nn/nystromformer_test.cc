@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "mechanism_case.h"
-#include "nn/nystromformer_mechanism.h"
+#include "nn/mechanisms/low_rank/nystromformer_mechanism.h"
 
 namespace cosformer::nn::testing {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "mechanism_case.h"
-#include "nn/one_vs_each_mechanism.h"
+#include "nn/mechanisms/softmax/one_vs_each_mechanism.h"
 
 namespace cosformer::nn::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "mechanism_case.h"
-#include "nn/performer_mechanism.h"
+#include "nn/mechanisms/kernelised/performer_mechanism.h"
 
 namespace cosformer::nn::testing {
 namespace {

@@ -1,10 +1,10 @@
 // LSH attention against its rule applied token by token with the same projections.
-#include "nn/reformer_mechanism.h"
+#include "nn/mechanisms/sparse/reformer_mechanism.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "nn/token_order.h"
+#include "nn/positions/token_order.h"
 #include "sparse_reference.h"
 
 namespace cosformer::nn {

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "mechanism_case.h"
-#include "nn/rfa_mechanism.h"
+#include "nn/mechanisms/kernelised/rfa_mechanism.h"
 
 namespace cosformer::nn::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Sinkhorn attention against its definition, block by block.
-#include "nn/sinkhorn_mechanism.h"
+#include "nn/mechanisms/sparse/sinkhorn_mechanism.h"
 
 #include "base/error.h"
 #include "sparse_reference.h"

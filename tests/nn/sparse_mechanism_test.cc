@@ -1,5 +1,5 @@
 // The Sparse Transformer's patterns against full matrices that say who sees whom.
-#include "nn/sparse_mechanism.h"
+#include "nn/mechanisms/sparse/sparse_mechanism.h"
 
 #include <cstdlib>
 

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "nn/mechanism.h"
+#include "nn/mechanisms/mechanism.h"
 
 namespace cosformer::nn {
 

@@ -1,5 +1,5 @@
 // Stochastic positions: the processes written out from the same noise, their mean, and who takes them.
-#include "nn/stochastic_positions.h"
+#include "nn/positions/stochastic_positions.h"
 
 #include <cmath>
 #include <numbers>

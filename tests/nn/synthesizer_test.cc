@@ -1,8 +1,8 @@
 // Synthesizer against its definition.
 #include "base/error.h"
 #include "mechanism_case.h"
+#include "nn/mechanisms/low_rank/synthesizer_mechanism.h"
 #include "nn/multi_head_attention.h"
-#include "nn/synthesizer_mechanism.h"
 
 namespace cosformer::nn::testing {
 namespace {

@@ -8,9 +8,9 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "base/error.h"
-#include "nn/attention_traits.h"
+#include "nn/mechanisms/attention_traits.h"
+#include "nn/mechanisms/kernelised/token_decay_mechanism.h"
 #include "nn/multi_head_attention.h"
-#include "nn/token_decay_mechanism.h"
 
 namespace cosformer::nn {
 namespace {

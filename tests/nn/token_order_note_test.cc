@@ -1,5 +1,5 @@
 // Which mechanisms know the order of tokens by themselves, found by mixing the tokens up.
-#include "nn/token_order_note.h"
+#include "nn/positions/token_order_note.h"
 
 #include "mechanism_case.h"
 #include "nn/multi_head_attention.h"

@@ -7,7 +7,7 @@
 #include <torch/torch.h>
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 #include "cosformer/nn.h"
 
 namespace cosformer {

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "nn/bigbird_mechanism.h"
-#include "nn/longformer_mechanism.h"
+#include "nn/mechanisms/sparse/bigbird_mechanism.h"
+#include "nn/mechanisms/sparse/longformer_mechanism.h"
 #include "nn/multi_head_attention.h"
 #include "sparse_reference.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "data/tokenizer.h"
+#include "data/tokenizers/tokenizer.h"
 #include "models/lm_fixture.h"
 #include "serve/generator.h"
 

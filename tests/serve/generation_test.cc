@@ -1,8 +1,8 @@
 // Writing with a carried state beside recomputing the whole text for each token.
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "byte_model.h"
-#include "data/random.h"
 
 namespace cosformer::serve {
 namespace {
@@ -25,7 +25,7 @@ class Generation : public ::testing::TestWithParam<std::string> {
       const at::Tensor logits = model->logits(hidden.select(1, hidden.size(1) - 1))[0].contiguous();
       const std::vector<double> p = next_token_probabilities(
           {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())}, recent, {&forbidden, 1}, options);
-      data::Random random(23, data::RandomStream::kGeneration, text.size());
+      Random random(23, RandomStream::kGeneration, text.size());
       from_scratch.push_back(choose(p, random.unit()));
       by_state.push_back(generator.next(session, options));
       ASSERT_EQ(by_state.back(), from_scratch.back()) << "token " << at;

@@ -9,8 +9,8 @@
 
 #include "base/settings.h"
 #include "byte_model.h"
-#include "data/tokenizer_file.h"
-#include "models/language_model_file.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "models/language/language_model_file.h"
 
 int main(int argc, char** argv) {
   using namespace cosformer;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "byte_model.h"
 #include "data/file_mutation.h"
-#include "data/stream_decoder.h"
+#include "data/tokenizers/stream_decoder.h"
 
 namespace cosformer::serve {
 namespace {

@@ -1,5 +1,5 @@
 // Our optimiser on flat parameters beside torch's own, tensor by tensor.
-#include "train/adamw.h"
+#include "train/optimiser/adamw.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn.h>

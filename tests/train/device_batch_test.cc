@@ -1,5 +1,5 @@
 // Rows that only fill up a batch change neither its loss nor its gradients.
-#include "train/device_batch.h"
+#include "train/inputs/device_batch.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Mirrored and turned images are those images, each possibility about as often as the others.
-#include "train/image_symmetries.h"
+#include "train/inputs/image_symmetries.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

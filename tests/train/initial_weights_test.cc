@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "train/classification_job.h"
+#include "train/jobs/classification_job.h"
 #include "train/language_fixture.h"
 
 namespace cosformer::train {

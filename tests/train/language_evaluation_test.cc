@@ -1,5 +1,5 @@
 // Perplexities and bits against sums that are made by hand.
-#include "train/language_evaluation.h"
+#include "train/jobs/language_evaluation.h"
 
 #include <cmath>
 #include <sstream>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/lm_floor.h"
+#include "data/baselines/lm_floor.h"
 #include "train/language_fixture.h"
 
 namespace cosformer::train {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/language_job.h"
+#include "train/jobs/language_job.h"
 #include "train/run_fixture.h"
 
 namespace cosformer::train {

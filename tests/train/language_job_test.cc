@@ -1,5 +1,5 @@
 // Whole trainings of small language models: they learn, and go on exactly where they stopped.
-#include "train/language_job.h"
+#include "train/jobs/language_job.h"
 
 #include <cmath>
 
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/lm_floor.h"
-#include "data/tokenizer_file.h"
-#include "train/language_batch.h"
+#include "data/baselines/lm_floor.h"
+#include "data/tokenizers/tokenizer_file.h"
+#include "train/inputs/language_batch.h"
 #include "train/language_fixture.h"
 
 namespace cosformer::train {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/classification_job.h"
+#include "train/jobs/classification_job.h"
 #include "train/run_fixture.h"
 
 namespace cosformer::train {

@@ -1,5 +1,5 @@
 // The log of metrics after a kill, and the format of the event files.
-#include "train/metrics_log.h"
+#include "train/reports/metrics_log.h"
 
 #include <bit>
 #include <cstring>

@@ -18,15 +18,15 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "base/formats/safetensors.h"
 #include "base/watchdog.h"
 #include "cosformer/weights.h"
 #include "data/file_mutation.h"
-#include "models/language_model_file.h"
+#include "models/language/language_model_file.h"
 #include "nn/tensor_file.h"
 #include "train/checkpoint.h"
 #include "train/language_fixture.h"
-#include "train/metrics_log.h"
+#include "train/reports/metrics_log.h"
 #include "train/result_file.h"
 
 namespace cosformer::train {

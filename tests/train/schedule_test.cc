@@ -1,4 +1,4 @@
-#include "train/schedule.h"
+#include "train/optimiser/schedule.h"
 
 #include <cmath>
 

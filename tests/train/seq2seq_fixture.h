@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "train/jobs/seq2seq_job.h"
 #include "train/run_fixture.h"
-#include "train/seq2seq_job.h"
 
 namespace cosformer::train {
 

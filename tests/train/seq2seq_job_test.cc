@@ -1,5 +1,5 @@
 // Text to text: batches, exact going on, evaluation, tokenizers, and what is refused.
-#include "train/seq2seq_job.h"
+#include "train/jobs/seq2seq_job.h"
 
 #include <cmath>
 
@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/array_dataset.h"
-#include "models/lm_losses.h"
-#include "train/batching.h"
+#include "data/dataset/array_dataset.h"
+#include "models/language/lm_losses.h"
+#include "train/inputs/batching.h"
 #include "train/seq2seq_fixture.h"
 
 namespace cosformer::train {

@@ -1,7 +1,7 @@
 // A small encoder-decoder learns to write short words backwards.
 #include <gtest/gtest.h>
 
-#include "data/text_to_text_floor.h"
+#include "data/baselines/text_to_text_floor.h"
 #include "train/seq2seq_fixture.h"
 
 namespace cosformer::train {

@@ -1,5 +1,5 @@
 // How long a training will take, told before it has been taken.
-#include "train/time_estimate.h"
+#include "train/reports/time_estimate.h"
 
 #include <cmath>
 #include <random>

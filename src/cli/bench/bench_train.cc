@@ -1,0 +1,224 @@
+#include "cli/bench/bench_train.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+#include <torch/cuda.h>
+
+#include "base/error.h"
+#include "base/files/atomic_file.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/terminal/lists.h"
+#include "cli/terminal/numbers.h"
+#include "kernels/cpu/attention.h"
+#include "models/config.h"
+#include "nn/mechanisms/attention_config.h"
+#include "ops/plain_errors.h"
+
+namespace cosformer::cli {
+namespace {
+
+struct Options {
+  std::string lengths = "1024,4096", attention = "cosformer,cosformer_plus,softmax", causal = "both";
+  TrainCase model;
+  std::string precision = "fp32", json, exchange;
+  TrainEffort effort;
+  bool with_peers = false;
+  TrainPeersOptions peers;
+};
+
+std::vector<TrainCase> cross_product(const Options& o) {
+  std::vector<TrainCase> cases;
+  const auto names =
+      o.attention == "all" ? nn::attention_names() : parse_names("--attention", o.attention, nn::attention_names());
+  const auto masks =
+      o.causal == "both" ? std::vector<std::string>{"no", "yes"} : parse_names("--causal", o.causal, {"no", "yes"});
+  for (const long long length : parse_numbers("--lengths", o.lengths, 1, 1LL << 30)) {
+    for (const std::string& mask : masks) {
+      for (const std::string& name : names) {
+        TrainCase c = o.model;
+        c.attention = name;
+        c.causal = mask == "yes";
+        c.length = length;
+        c.bfloat16 = o.precision == "bf16";
+        cases.push_back(c);
+      }
+    }
+  }
+  return cases;
+}
+
+nlohmann::ordered_json to_json(const TrainCase& c, const TrainMeasurement& m) {
+  nlohmann::ordered_json line{{"bench", "train"},
+                              {"attention", c.attention},
+                              {"device", c.device},
+                              {"precision", c.bfloat16 ? "bf16" : "fp32"},
+                              {"causal", c.causal},
+                              {"length", c.length},
+                              {"batch", c.batch},
+                              {"width", c.width},
+                              {"layers", c.layers},
+                              {"heads", c.heads},
+                              {"feed_forward", c.feed_forward},
+                              {"dropout", c.dropout},
+                              {"threads", c.threads}};
+  const bool measured = m.skipped.empty();
+  line["parameters"] = measured ? nlohmann::ordered_json(m.parameters) : nlohmann::ordered_json(nullptr);
+  for (const auto& [name, value] : {std::pair{"median_ms", m.step.median_ms},
+                                    {"min_ms", m.step.min_ms},
+                                    {"p90_ms", m.step.p90_ms},
+                                    {"steps_per_s", 1e3 / m.step.median_ms},
+                                    {"inference_median_ms", m.inference.median_ms},
+                                    {"inference_steps_per_s", 1e3 / m.inference.median_ms},
+                                    {"tokens_per_s", m.tokens_per_s},
+                                    {"peak_bytes", m.peak_bytes},
+                                    {"resident_bytes", m.resident_bytes}}) {
+    line[name] = measured ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+  }
+  line["losses"] = m.losses;
+  if (!measured) line["skipped"] = m.skipped;
+  return line;
+}
+
+std::vector<std::string> to_row(const TrainCase& c, const TrainMeasurement& m, double softmax_ms) {
+  std::vector<std::string> row{std::to_string(c.length), c.causal ? "causal" : "full", c.attention};
+  if (!m.skipped.empty()) {
+    row.insert(row.end(), 7, "");
+    row.push_back(m.skipped);
+    return row;
+  }
+  const bool beside_softmax = softmax_ms > 0 && c.attention != "softmax";
+  row.insert(row.end(), {significant(m.step.median_ms), spread_of(m.step), significant(1e3 / m.step.median_ms),
+                         significant(1e3 / m.inference.median_ms), with_commas(static_cast<long long>(m.tokens_per_s)),
+                         human_bytes(m.peak_bytes), with_commas(m.parameters),
+                         beside_softmax ? significant(softmax_ms / m.step.median_ms) + "×" : ""});
+  return row;
+}
+
+// What cannot be done in one cell of the table (too little memory, a mechanism that has no causal form) leaves the
+// others be.
+TrainMeasurement measure_or_explain(const TrainCase& c, const Options& o) {
+  try {
+    return measure_training(c, o.effort, o.exchange);
+  } catch (const std::exception& error) {
+    TrainMeasurement m;
+    m.skipped = ops::first_line_of(error);
+    return m;
+  }
+}
+
+std::string measure_all(const std::vector<TrainCase>& cases, const Options& o) {
+  std::vector<TrainMeasurement> results;
+  std::map<std::pair<long long, bool>, double> softmax_ms;
+  std::string lines;
+  {
+    Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
+    for (const TrainCase& c : cases) {
+      progress.note(c.attention + (c.causal ? " causal" : " full") + " N=" + std::to_string(c.length));
+      results.push_back(measure_or_explain(c, o));
+      if (c.attention == "softmax") softmax_ms[{c.length, c.causal}] = results.back().step.median_ms;
+      lines += to_json(c, results.back()).dump() + '\n';
+      progress.advance();
+    }
+  }
+  Table table({"N", "mask", "attention", "step ms", "spread", "steps/s", "inference/s", "tokens/s", "memory",
+               "parameters", "faster than softmax by"});
+  for (std::size_t at = 0; at < cases.size(); ++at) {
+    table.add(to_row(cases[at], results[at], softmax_ms[{cases[at].length, cases[at].causal}]));
+  }
+  std::fputs(table.text().c_str(), stdout);
+  return lines;
+}
+
+void bench_train(Options& o) {
+  if (o.model.device == "cuda" && !torch::cuda::is_available()) {
+    throw UserError("--device cuda: libtorch sees no GPU here; leave it out to measure the CPU");
+  }
+  if (o.model.width % o.model.heads != 0) {
+    throw UserError("--width must be a multiple of --heads; got " + std::to_string(o.model.width) + " and " +
+                    std::to_string(o.model.heads));
+  }
+  if (o.model.threads == 0) o.model.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  {
+    models::ModelConfig trial;  // a setting that does not exist is no reason to skip a case
+    Settings settings;
+    models::add_settings(settings, trial, false);
+    for (const std::string& assignment : o.model.assignments) settings.assign(assignment);
+  }
+  kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here, before threads start
+  if (o.with_peers) o.attention = "cosformer,softmax";
+  const std::vector<TrainCase> cases = cross_product(o);
+  std::optional<AtomicFile> json;  // opened first: a path that cannot be written is no news after an hour
+  if (!o.json.empty()) json.emplace(o.json);
+  const TrainCase& m = o.model;
+  std::printf(
+      "bench train%s: lengths %s, attention %s, causal %s, batch %lld, width %lld, layers %lld, heads %lld, "
+      "feed-forward %lld, dropout %g, precision %s, device %s, threads %d, seconds %g, most seconds %g\n",
+      o.with_peers ? " with peers" : "", o.lengths.c_str(), o.attention.c_str(), o.causal.c_str(), m.batch, m.width,
+      m.layers, m.heads, m.feed_forward, m.dropout, o.precision.c_str(), m.device.c_str(), m.threads, o.effort.seconds,
+      o.effort.most_seconds);
+  const std::string lines = o.with_peers ? bench_train_peers(cases, o.effort, o.peers) : measure_all(cases, o);
+  if (json.has_value()) {
+    json->write(lines.data(), lines.size());
+    json->commit();
+  }
+}
+
+}  // namespace
+
+void add_bench_train(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  TrainCase& m = o->model;
+  m.threads = 0;
+  app.footer(
+      "A classifier of random tokens, trained as `cosformer train` does it: forward, backward, clipping, AdamW. Memory "
+      "is\nall that torch holds at most: parameters, gradients, the optimiser's state, activations. With --peers the "
+      "same\nmodel written in torch (bench/peers/train.py) takes the same steps from the same weights on the same "
+      "threads;\nthe table then has ratios, and memory is what the processes take from the system.");
+  const auto count = [&app](const char* name, long long& value, long long most, const char* help) {
+    app.add_option(name, value, help)->check(whole_number(1, most))->capture_default_str();
+  };
+  app.add_option("--lengths", o->lengths, "sequence lengths")->capture_default_str();
+  app.add_option("--attention", o->attention, "mechanisms, or all")->capture_default_str();
+  app.add_option("--set", m.assignments, "KEY=VALUE, a setting of the model such as attention.feature_map=identity")
+      ->allow_extra_args(false);
+  app.add_option("--causal", o->causal, "yes, no or both")->capture_default_str();
+  count("--batch", m.batch, 1LL << 20, "sequences a step");
+  count("--width", m.width, 65536, "of the residual stream");
+  count("--layers", m.layers, 1000, "Transformer blocks");
+  count("--heads", m.heads, 1024, "attention heads");
+  count("--feed-forward", m.feed_forward, 1LL << 20, "inner width of the feed-forward part");
+  app.add_option("--dropout", m.dropout, "of embeddings and of each part's output")
+      ->check(real_number(0.0, 0.999))
+      ->capture_default_str();
+  app.add_option("--precision", o->precision, "fp32, or bf16 through autocast")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--device", m.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--threads", m.threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
+  app.add_option("--seconds", o->effort.seconds, "how long to repeat steps")
+      ->check(real_number(0.01, 600.0))
+      ->capture_default_str();
+  app.add_option("--most-seconds", o->effort.most_seconds, "skip what takes longer than this a step")
+      ->check(real_number(0.01, 1e6))
+      ->capture_default_str();
+  CLI::Option* peers = app.add_flag("--peers", o->with_peers, "beside the same model written in torch");
+  app.add_option("--rounds", o->peers.rounds, "with --peers: how often ours and the peers take turns")
+      ->check(whole_number(1, 1000))
+      ->capture_default_str()
+      ->needs(peers);
+  app.add_option("--python", o->peers.python, "with --peers: the interpreter; default: the first that has torch")
+      ->needs(peers);
+  app.add_option("--scripts", o->peers.scripts, "with --peers: the folder with train.py; default: beside this program")
+      ->needs(peers);
+  app.add_option("--json", o->json, "also write one JSON object per line to this file");
+  app.add_option("--exchange", o->exchange)->group("");  // for --peers: where the weights and the batch go
+  app.callback([o] { bench_train(*o); });
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,221 @@
+#include "cli/bench/train_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
+
+#include "base/table.h"
+#include "cli/memory/allocation_peak.h"
+#include "nn/mechanisms/attention_traits.h"
+#include "ops/torch_compat.h"
+#include "train/inputs/device_batch.h"
+#include "train/precision.h"
+#include "train/training_step.h"
+
+namespace cosformer::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kVocabulary = 256, kClasses = 10;
+constexpr double kLearningRate = 1e-3;
+// Enough for libraries to choose their algorithms and, on a GPU, for the step to be captured; their losses are kept.
+constexpr int kWarmUps = 5;
+
+models::ModelConfig model_config(const TrainCase& c) {
+  models::ModelConfig config;
+  Settings settings;
+  models::add_settings(settings, config, false);
+  settings.set("model.attention", c.attention, "--attention");
+  for (const std::string& assignment : c.assignments) settings.assign(assignment);
+  config.causal = c.causal;  // the preset depends on it
+  models::apply_preset(config, settings);
+  config.input.vocabulary = kVocabulary;
+  config.input.max_length = c.length;
+  for (std::int64_t at = 0; at < kClasses; ++at) config.input.classes.push_back(std::to_string(at));
+  config.width = c.width;
+  config.layers = c.layers;
+  config.heads = c.heads;
+  config.feed_forward = c.feed_forward;
+  config.dropout = c.dropout;
+  return config;
+}
+
+train::DeviceBatch random_batch(const TrainCase& c) {
+  const at::Device device(c.device);
+  train::DeviceBatch batch;
+  batch.first.content = at::randint(kVocabulary, {c.batch, c.length}, at::kInt).to(device);
+  batch.labels = at::randint(kClasses, {c.batch}, at::kLong).to(device);
+  return batch;
+}
+
+void write_exchange(const std::string& path, const models::Classifier& model, const train::DeviceBatch& batch) {
+  nn::NamedTensors tensors{{"batch.tokens", batch.first.content}, {"batch.labels", batch.labels}};
+  for (const auto& item : model.named_parameters()) tensors.emplace_back(item.key(), item.value());
+  nn::write_tensors(path, tensors);
+}
+
+// A field of a file like /proc/meminfo, in bytes; 0 when it is not there.
+double kilobytes_field(const char* path, const std::string& field) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(field + ":", 0) == 0) return std::stod(line.substr(field.size() + 1)) * 1024;
+  }
+  return 0;
+}
+
+// How far the process' resident memory rises above where it was. The kernel keeps the highest value, and forgets it
+// when asked to.
+class ResidentPeak {
+ public:
+  ResidentPeak() {
+    std::ofstream("/proc/self/clear_refs") << "5";
+    before_ = kilobytes_field("/proc/self/status", "VmRSS");
+  }
+  double bytes() const { return std::max(0.0, kilobytes_field("/proc/self/status", "VmHWM") - before_); }
+
+ private:
+  double before_ = 0;
+};
+
+// What cannot be causal, and steps that would not end or not fit, are not started: softmax without a fused kernel and
+// synthesizer form N×N matrices, one_vs_each also compares N³ pairs of keys.
+std::string why_skip(const TrainCase& c, const TrainEffort& effort) {
+  const std::string& no_causal = nn::traits_of(c.attention).no_causal;
+  if (c.causal && !no_causal.empty()) return "cannot be causal: " + no_causal;
+  const bool in_cubes = c.attention == "one_vs_each", in_squares = in_cubes || c.attention == "synthesizer";
+  if ((c.attention != "softmax" && !in_squares) || c.device != "cpu") return "";
+  const double scores = static_cast<double>(c.batch * c.heads) * static_cast<double>(c.length * c.length);
+  const double flops = 12 * scores * static_cast<double>(c.width / c.heads * c.layers);
+  const double comparisons = in_cubes ? 2 * scores * static_cast<double>(c.length * c.layers) : 0;
+  const double seconds = flops / (20e9 * c.threads) + comparisons / (2e8 * c.threads);
+  if (seconds > effort.most_seconds) return "would take about " + significant(seconds, 2) + " s a step";
+  if (!ops::kHasFusedSoftmax || in_squares) {
+    const double bytes = scores * 4 * static_cast<double>((c.causal ? 3 : 2) * c.layers + 2);
+    const double available = available_memory();
+    if (available > 0 && bytes > 0.8 * available) {
+      return "needs " + human_bytes(bytes) + " for its N×N matrices, " + human_bytes(available) + " are there";
+    }
+  }
+  return "";
+}
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// A model and everything that its steps need.
+class Training {
+ public:
+  explicit Training(const TrainCase& c)
+      : model(seeded_model(c)), batch(random_batch(c)), on_gpu_(c.device == "cuda"), bfloat16_(c.bfloat16) {
+    model->to(at::Device(c.device));
+    model->train();
+    train::StepOptions options;
+    options.device = at::Device(c.device);
+    options.bfloat16 = c.bfloat16;
+    options.is_always_the_same = !nn::changes_while_training(model->config().attention);
+    parameters_ = std::make_unique<train::FlatParameters>(*model);
+    optimizer_ = std::make_unique<train::AdamW>(*parameters_, config_);
+    step_ = std::make_unique<train::TrainingStep>(
+        [this](const train::StepInputs& inputs) {
+          return train::classification_loss(*model, train::device_batch(inputs), config_.label_smoothing);
+        },
+        *optimizer_, *parameters_, config_, options);
+  }
+
+  at::Tensor step() { return step_->run(++steps_, kLearningRate, {train::step_inputs(batch)}); }
+
+  // The time of one of `together` steps.
+  double milliseconds(int together) {
+    wait();
+    const auto start = Clock::now();
+    for (int at = 0; at < together; ++at) step();
+    wait();
+    return milliseconds_since(start) / together;
+  }
+
+  double inference_milliseconds(int together) {
+    const at::NoGradGuard no_grad;
+    const train::AutocastScope autocast(batch.first.content.device(), bfloat16_);
+    wait();
+    const auto start = Clock::now();
+    for (int at = 0; at < together; ++at) train::logits_of(*model, batch);
+    wait();
+    return milliseconds_since(start) / together;
+  }
+
+  std::shared_ptr<models::Classifier> model;
+  train::DeviceBatch batch;
+
+ private:
+  // The same numbers for every mechanism that has the same parameters.
+  static std::shared_ptr<models::Classifier> seeded_model(const TrainCase& c) {
+    at::manual_seed(1);
+    return std::make_shared<models::Classifier>(model_config(c));
+  }
+  void wait() const {
+    if (on_gpu_) torch::cuda::synchronize();
+  }
+
+  bool on_gpu_, bfloat16_;
+  train::TrainConfig config_;
+  std::unique_ptr<train::FlatParameters> parameters_;
+  std::unique_ptr<train::AdamW> optimizer_;
+  std::unique_ptr<train::TrainingStep> step_;
+  std::int64_t steps_ = 0;
+};
+
+// `milliseconds` of so many steps together, until the time for repeating is over.
+template <typename Measure>
+Timing repeated(const TrainCase& c, const TrainEffort& effort, const Measure& milliseconds) {
+  const double first = milliseconds(1);
+  const int together = c.device == "cuda" ? std::clamp(static_cast<int>(20.0 / first), 1, 50) : 1;
+  const int repeats = std::clamp(static_cast<int>(effort.seconds * 1e3 / (first * together)), 3, 500);
+  std::vector<double> times(static_cast<std::size_t>(repeats));
+  for (double& time : times) time = milliseconds(together);
+  return timing_of(times);
+}
+
+}  // namespace
+
+double available_memory() {
+  return kilobytes_field("/proc/meminfo", "MemAvailable");
+}
+
+TrainMeasurement measure_training(const TrainCase& c, const TrainEffort& effort, const std::string& exchange) {
+  TrainMeasurement result;
+  result.skipped = why_skip(c, effort);
+  if (!result.skipped.empty()) return result;
+  at::set_num_threads(c.threads);
+  const AllocationPeak peak{at::Device(c.device)};
+  const ResidentPeak resident;
+  Training training(c);
+  result.parameters = training.model->parameter_count();
+  if (!exchange.empty()) write_exchange(exchange, *training.model, training.batch);
+  const auto start = Clock::now();
+  for (int at = 0; at < kWarmUps; ++at) {
+    result.losses.push_back(training.step().item<double>());
+    const bool long_steps = c.device == "cpu" && exchange.empty() && milliseconds_since(start) > effort.seconds * 1e3;
+    if (milliseconds_since(start) > effort.most_seconds * 1e3 * (at + 1)) {
+      result.skipped = "a step takes " + significant(milliseconds_since(start) * 1e-3 / (at + 1), 2) + " s";
+      return result;
+    }
+    if (long_steps && at > 0) break;
+  }
+  result.step = repeated(c, effort, [&](int together) { return training.milliseconds(together); });
+  result.tokens_per_s = static_cast<double>(c.batch * c.length) / (result.step.median_ms * 1e-3);
+  result.peak_bytes = peak.bytes();
+  if (c.device == "cpu") result.resident_bytes = resident.bytes();
+  training.model->eval();
+  training.inference_milliseconds(1);
+  result.inference = repeated(c, effort, [&](int together) { return training.inference_milliseconds(together); });
+  return result;
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,230 @@
+// `cosformer generate`: a trained language model continues a text.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files/atomic_file.h"
+#include "base/table.h"
+#include "cli/command.h"
+#include "cli/terminal/numbers.h"
+#include "cli/terminal/progress_line.h"
+#include "data/readers/file_content.h"
+#include "data/tokenizers/stream_decoder.h"
+#include "serve/generator.h"
+#include "serve/language_run.h"
+#include "serve/stop_filter.h"
+#include "train/precision.h"
+
+namespace cosformer::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string run, prompt, prompt_file, session, save_session, device = "auto";
+  serve::SamplingOptions sampling;
+  std::vector<std::string> stops;
+  std::uint64_t seed = 0;
+  bool seed_given = false, json = false, logits = false, past_end = false;
+  long long samples = 1, max_tokens = 256;
+};
+
+struct Sample {
+  std::vector<std::int32_t> tokens;
+  std::string text;
+  std::string ended_by;  // max_tokens, horizon, end, stop
+  double seconds = 0;
+};
+
+std::string read_prompt(const Options& o) {
+  if (o.prompt_file.empty()) return o.prompt;
+  return data::read_content(o.prompt_file == "-" ? "/dev/stdin" : o.prompt_file);
+}
+
+// The text that a session has ended in may end inside a character, which the decoder must know.
+data::StreamDecoder decoder_after(const serve::Session& session, const data::TokenizerPointer& tokenizer) {
+  constexpr std::size_t kLongestCharacter = 4;  // bytes, and so at most as many tokens
+  data::StreamDecoder decoder(tokenizer);
+  const std::size_t count = std::min(session.recent.size(), kLongestCharacter);
+  for (std::size_t at = session.recent.size() - count; at < session.recent.size(); ++at) {
+    decoder.push(session.recent[at]);
+  }
+  return decoder;
+}
+
+class Writer {
+ public:
+  Writer(const Options& o, const serve::Generator& generator, data::TokenizerPointer tokenizer)
+      : o_(o), generator_(generator), tokenizer_(std::move(tokenizer)) {}
+
+  // Shows the text as it comes, unless it goes into JSON.
+  Sample write(serve::Session& session) const {
+    Sample sample;
+    const std::optional<std::int64_t> room = generator_.room(session);
+    const bool cut = room.has_value() && *room < o_.max_tokens;
+    const std::int64_t most = cut ? *room : o_.max_tokens;
+    data::StreamDecoder decoder = decoder_after(session, tokenizer_);
+    serve::StopFilter filter(o_.stops);
+    // A word list's <eos> is a line's end and no reason to stop.
+    const bool ends = !o_.past_end && tokenizer_->kind() != data::TokenizerKind::kWords;
+    const auto start = std::chrono::steady_clock::now();
+    sample.ended_by = cut ? "horizon" : "max_tokens";
+    for (std::int64_t at = 0; at < most; ++at) {
+      const std::int32_t token = generator_.next(session, o_.sampling);
+      sample.tokens.push_back(token);
+      if (ends && token == tokenizer_->end_of_document()) {
+        sample.ended_by = "end";
+        break;
+      }
+      show(filter.push(decoder.push(token)), sample);
+      if (filter.stopped()) {
+        sample.ended_by = "stop";
+        break;
+      }
+    }
+    sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    // What a saved session goes on with is completed there.
+    if (!filter.stopped() && o_.save_session.empty()) show(filter.push(decoder.finish()), sample);
+    show(filter.finish(), sample);
+    return sample;
+  }
+
+ private:
+  void show(const std::string& text, Sample& sample) const {
+    sample.text += text;
+    if (o_.json || text.empty()) return;
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+
+  const Options& o_;
+  const serve::Generator& generator_;
+  data::TokenizerPointer tokenizer_;
+};
+
+void report(const Sample& sample, const serve::Session& session) {
+  const double rate = static_cast<double>(sample.tokens.size()) / std::max(sample.seconds, 1e-9);
+  std::fprintf(stderr, "cosformer: %s tokens, %s a second; the state after %s tokens takes %s bytes; ended by %s\n",
+               with_commas(static_cast<long long>(sample.tokens.size())).c_str(), significant(rate, 3).c_str(),
+               with_commas(session.consumed()).c_str(),
+               with_commas(static_cast<long long>(session.state.bytes())).c_str(), sample.ended_by.c_str());
+}
+
+void print_json(const Options& o, const Sample& sample, const serve::Session& after, std::int64_t prompt_tokens,
+                const at::Tensor& logits) {
+  ordered_json json{{"text", sample.text},
+                    {"tokens", sample.tokens},
+                    {"prompt_tokens", prompt_tokens},
+                    {"ended_by", sample.ended_by},
+                    {"seed", after.seed},
+                    {"seconds", sample.seconds},
+                    {"consumed", after.consumed()},
+                    {"state_bytes", after.state.bytes()}};
+  if (o.logits)
+    json["logits"] = std::vector<float>(logits.data_ptr<float>(), logits.data_ptr<float>() + logits.numel());
+  std::printf("%s\n", json.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
+}
+
+void run_generate(const Options& o) {
+  o.sampling.require_possible();
+  if (o.samples > 1 && !o.save_session.empty()) {
+    throw UserError("--save-session keeps one text, and --samples " + std::to_string(o.samples) + " are asked for");
+  }
+  if (!o.save_session.empty()) require_writable(o.save_session);
+  if (o.logits && !o.json) throw UserError("--logits needs --json, which it adds to");
+  const serve::LanguageRun run = serve::open_language_run(o.run);
+  train::TrainConfig where;
+  where.device = o.device;
+  run.model->to(train::device_of(where));
+  const serve::Generator generator(run.model, run.tokenizer);
+  const bool keeps = !o.session.empty() || !o.save_session.empty();
+  const serve::SessionOwner owner = keeps ? generator.owner() : serve::SessionOwner{};
+  serve::Session session =
+      o.session.empty() ? generator.begin(o.seed) : serve::load_session(o.session, *run.model, owner);
+  if (o.seed_given) session.seed = o.seed;
+  const std::vector<std::int32_t> prompt = run.tokenizer->encode(read_prompt(o));
+  generator.read(session, prompt, progress_line("prompt", "tokens", prompt.size()));
+  const std::optional<std::int64_t> room = generator.room(session);
+  if (room.has_value() && *room < o.max_tokens) {
+    std::fprintf(
+        stderr,
+        "cosformer: the model's horizon is %s tokens, of which %s are behind the text: %s more can be written, "
+        "not %s\n",
+        with_commas(*run.model->longest_stream()).c_str(), with_commas(session.consumed()).c_str(),
+        with_commas(*room).c_str(), with_commas(o.max_tokens).c_str());
+  }
+  const Writer writer(o, generator, run.tokenizer);
+  const std::uint64_t first_seed = session.seed;
+  for (long long at = 0; at < o.samples; ++at) {
+    serve::Session own = session;
+    own.seed = first_seed + static_cast<std::uint64_t>(at);
+    if (!o.json && o.samples > 1) std::printf("%s--- sample %lld\n", at > 0 ? "\n" : "", at + 1);
+    const Sample sample = writer.write(own);
+    if (o.json) {
+      print_json(o, sample, own, static_cast<std::int64_t>(prompt.size()), session.logits);
+    } else {
+      if (!sample.text.ends_with('\n')) std::printf("\n");
+      report(sample, own);
+    }
+    if (!o.save_session.empty()) serve::save_session(o.save_session, own, owner);
+  }
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  serve::SamplingOptions& s = o->sampling;
+  app.add_option("RUN", o->run, "folder of a language model's run, or its bundle")->required();
+  CLI::Option* prompt = app.add_option("--prompt", o->prompt, "the text to continue; by default the beginning of one");
+  app.add_option("--prompt-file", o->prompt_file, "the same from a file, or from standard input: -")->excludes(prompt);
+  app.add_option("--max-tokens", o->max_tokens, "end after so many")
+      ->check(whole_number(0, 1LL << 40))
+      ->capture_default_str();
+  app.add_option("--temperature", s.temperature, "0: always the likeliest token")
+      ->check(real_number())
+      ->capture_default_str();
+  app.add_option("--top-k", s.top_k, "only so many of the likeliest; 0: all")
+      ->check(whole_number())
+      ->capture_default_str();
+  app.add_option("--top-p", s.top_p, "only the likeliest that together reach this probability")
+      ->check(real_number())
+      ->capture_default_str();
+  app.add_option("--min-p", s.min_p, "only those at least so likely, relative to the likeliest")
+      ->check(real_number())
+      ->capture_default_str();
+  app.add_option("--repetition-penalty", s.repetition_penalty,
+                 "above 1: tokens among the last 1,024 become less likely")
+      ->check(real_number())
+      ->capture_default_str();
+  app.add_option("--stop", o->stops, "end before this text; may be given several times")
+      ->check(
+          [](const std::string& text) { return text.empty() ? std::string("expected a text; got an empty one") : ""; })
+      ->allow_extra_args(false);
+  app.add_flag("--past-end", o->past_end, "go on behind the end of a document");
+  CLI::Option* seed = app.add_option("--seed", o->seed, "of the choices; the same seed gives the same text")
+                          ->check(seed_number())
+                          ->capture_default_str();
+  app.add_option("--samples", o->samples, "so many continuations of the same prompt")
+      ->check(whole_number(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--session", o->session, "go on with the text of this file; a prompt is added to it");
+  app.add_option("--save-session", o->save_session, "write a file from which --session goes on exactly");
+  app.add_option("--device", o->device, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_flag("--json", o->json, "one JSON object a sample, when it is done");
+  app.add_flag("--logits", o->logits, "with --json: also the logits of the token after the prompt");
+  app.footer(
+      "The prompt is read in long stretches, then each token costs the same whatever came before (with softmax\n"
+      "attention: more and more). Filters apply in the order: repetition penalty, temperature, top-k, top-p, min-p.");
+  app.callback([o, seed] {
+    o->seed_given = seed->count() > 0;
+    run_generate(*o);
+  });
+}
+
+}  // namespace cosformer::cli

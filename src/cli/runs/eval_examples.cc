@@ -1,0 +1,253 @@
+#include "cli/runs/eval_examples.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/table.h"
+#include "cli/dataset_info.h"
+#include "cli/terminal/progress_line.h"
+#include "data/dataset/fingerprint.h"
+#include "data/dataset/joined.h"
+#include "data/readers/file_content.h"
+#include "data/readers/unlabelled/prediction_input.h"
+#include "data/tasks/task_parts.h"
+#include "train/initial_weights.h"
+#include "train/trained_data.h"
+
+namespace cosformer::cli {
+namespace {
+
+data::DatasetPointer part_of(const data::TaskData& task, const std::string& name) {
+  return name == "test" ? task.test : name == "valid" ? task.valid : task.train;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + data::excerpt(name);
+  return text;
+}
+
+// The first setting of data in which they differ; empty when none does.
+std::string difference(data::DataConfig there, data::DataConfig here) {
+  Settings left, right;
+  data::add_settings(left, there);
+  data::add_settings(right, here);
+  const auto x = left.descriptions(), y = right.descriptions();
+  for (std::size_t at = 0; at < x.size(); ++at) {
+    if (x[at].value != y[at].value) return x[at].key + " = " + x[at].value + " there, " + y[at].value + " here";
+  }
+  return "";
+}
+
+std::string number(std::uint64_t value) {
+  return with_commas(static_cast<long long>(value));
+}
+
+}  // namespace
+
+EvaluatedData::EvaluatedData(const std::string& run, const std::string& path, const std::string& part, bool part_given)
+    : run_(run), part_(part), config_(train::read_run(run)), trained_path_(config_.data.path) {
+  if (path.empty()) {
+    train::require_data_there(run, config_);
+    require_unchanged(run, config_);
+    return;
+  }
+  config_.data.path = path;
+  try {
+    if (train::is_trained_on(run, data_name(run, config_)) == train::SameData::kYes) return;  // they have moved
+  } catch (const UserError&) {  // it need not be all that a training needs
+  }
+  opened_.clear();
+  if (part_given && !data::is_folder(path)) {
+    throw UserError("'" + path + "' does not hold the data that '" + run +
+                    "' was trained on, and so has no parts: leave --part out to evaluate all of it");
+  }
+  own_path_ = path;
+  open_own(part);
+}
+
+const data::TaskData& EvaluatedData::opened(bool uncut) {
+  const auto found = opened_.find(uncut);
+  if (found != opened_.end()) return found->second;
+  const data::DataConfig data = uncut ? train::uncut(config_.data) : config_.data;
+  return opened_.emplace(uncut, data::open_task(data, progress_line(data.task, "examples"))).first->second;
+}
+
+std::string EvaluatedData::data_name(const std::string& run, const train::RunConfig& config) {
+  const data::TokenizerPointer tokenizer = train::tokenizer_of_classifier(run);
+  const data::TaskData& task = opened(tokenizer != nullptr);
+  return data::fingerprint(tokenizer ? train::tokenized(task, *tokenizer, config.data.max_length) : task);
+}
+
+void EvaluatedData::require_unchanged(const std::string& run, const train::RunConfig& config) {
+  switch (train::is_trained_on(run, data_name(run, config))) {
+    case train::SameData::kYes: return;
+    case train::SameData::kUnknown:
+      notes_.push_back("'" + run +
+                       "' does not say which data it was trained on, so that nobody can tell whether these "
+                       "are the same");
+      return;
+    case train::SameData::kNo: break;
+  }
+  throw UserError(
+      "the data are not those that '" + run +
+      "' was trained on: " + (config.data.path.empty() ? "they have" : "'" + config.data.path + "' has") +
+      " changed since. What is held out is drawn from what is there, so that examples of the training would "
+      "be tested. Put back what was there, or evaluate labelled data that it has not seen: cosformer eval " +
+      run + " --data FILE");
+}
+
+// Rows of a file, by the classes and columns of the training; null where they have no label.
+data::DatasetPointer EvaluatedData::own_rows() {
+  const train::TrainedClassifier model(run_, "cpu");
+  data::DatasetInfo info = dataset_info_of(model.input(), config_.data.task);
+  if (model.has_tokenizer()) {
+    info.vocabulary = data::kByteVocabulary;
+    info.max_length = 0;
+  }
+  data::PredictionOptions options;
+  options.format = config_.data.format;
+  options.skip_bad_rows = config_.data.skip_bad_rows;
+  options.labelled = true;
+  data::DataConfig reading = model.reading();
+  reading.path = config_.data.path;
+  data::PredictionInput input = data::read_prediction_input(config_.data.path, reading, info, options);
+  if (input.report.rows_skipped > 0) notes_.push_back(number(input.report.rows_skipped) + " bad rows were left out");
+  unknown_ = input.unknown;
+  std::vector<std::size_t> labelled;
+  for (std::size_t i = 0; i < input.dataset->size(); ++i) {
+    if (input.dataset->label(i) != data::kNoLabel) labelled.push_back(i);
+  }
+  unlabelled_ = input.dataset->size() - labelled.size() - unknown_.rows;
+  if (labelled.empty() && unknown_.rows > 0) {
+    throw UserError("no row of '" + config_.data.path + "' has a label that the model knows: they are " +
+                    listed(unknown_.names) + ", and it knows " + listed(info.classes));
+  }
+  return labelled.empty() ? nullptr : data::select_examples(input.dataset, std::move(labelled));
+}
+
+// All of it as the task reads its data; of the published tasks, whose test part is a file of its own, the part.
+data::DatasetPointer EvaluatedData::own_parts(const std::string& part) {
+  const bool has_parts = data::task_kind(config_.data.task).usual_path != nullptr;
+  data::DataConfig data = config_.data;
+  if (data::is_folder(data.path) && train::tokenizer_of_classifier(run_)) data = train::uncut(data);
+  if (!has_parts) {
+    for (std::string* other :
+         {&data.valid_path, &data.test_path, &data.labels_path, &data.valid_labels_path, &data.test_labels_path}) {
+      other->clear();
+    }
+  }
+  data.train_limit = data.valid_limit = data.test_limit = 0;
+  const data::TaskData task = data::open_task(data, progress_line(data.task, "examples"));
+  const train::TrainedClassifier model(run_, "cpu");
+  if (task.train->info().classes != model.input().classes) {
+    throw UserError("'" + data.path + "' holds other classes than '" + run_ + "' was trained on: " +
+                    listed(task.train->info().classes) + "; expected " + listed(model.input().classes));
+  }
+  notes_.insert(notes_.end(), task.notes.begin(), task.notes.end());
+  return has_parts ? part_of(task, part) : data::joined({task.train, task.valid, task.test});
+}
+
+void EvaluatedData::open_own(const std::string& part) {
+  const std::string& path = config_.data.path;
+  if (!data::is_folder(path)) own_ = own_rows();
+  if (!own_) {
+    try {
+      own_ = own_parts(part);
+    } catch (const UserError& error) {
+      if (data::is_folder(path)) throw;
+      throw UserError(
+          "no row of '" + path + "' has a label, without which nothing can be evaluated (" + error.what() +
+          "). Give a table with the columns of the training data, or ask for predictions: cosformer predict " + run_ +
+          " --input " + path);
+    }
+  }
+  std::error_code unknown;
+  if (std::filesystem::equivalent(path, trained_path_, unknown)) {
+    notes_.push_back("this is the file that '" + run_ +
+                     "' was trained on, changed since: examples of its training are among these");
+  }
+}
+
+data::DatasetPointer EvaluatedData::examples_for(const std::string& run, const train::TrainedClassifier& one) {
+  const models::InputConfig& trained = one.input();
+  if (own_) {
+    const data::DatasetInfo& info = own_->info();
+    if (trained.classes != info.classes || trained.pairs != info.pairs || trained.image_width != info.width ||
+        trained.image_height != info.height) {
+      throw UserError("'" + run + "' was trained on other classes or another kind of data than '" + run_ + "'");
+    }
+    return own_;
+  }
+  if (run != run_) {
+    train::RunConfig other = one.config();
+    if (!config_.data.path.empty()) other.data.path = config_.data.path;
+    const std::string differs = one.config().data.path != trained_path_ ? "data.path = \"" + one.config().data.path +
+                                                                              "\" there, \"" + trained_path_ + "\" here"
+                                                                        : difference(other.data, config_.data);
+    if (differs.empty()) {
+      require_unchanged(run, other);
+    } else {
+      notes_.push_back("'" + run + "' has other settings of data (" + differs +
+                       "): examples of this part may be among those that it was trained on");
+    }
+  }
+  const data::TaskData& task = opened(one.has_tokenizer());
+  models::InputConfig input = train::input_of(task);
+  if (one.has_tokenizer()) input.vocabulary = trained.vocabulary;
+  if (input.classes != trained.classes || input.vocabulary != trained.vocabulary || input.pairs != trained.pairs) {
+    throw UserError("'" + run + "' was trained on other data than these (" + task.description +
+                    "): classes or vocabulary differ");
+  }
+  return part_of(task, part_);
+}
+
+std::size_t EvaluatedData::size() const {
+  return own_ ? own_->size() : part_of(opened_.begin()->second, part_)->size();
+}
+
+std::string EvaluatedData::description() const {
+  if (!own_) {
+    return opened_.begin()->second.description + "\n" + part_ + " part, " + number(size()) + " examples";
+  }
+  std::string left_out;
+  if (unlabelled_ > 0) left_out += "; left out are " + number(unlabelled_) + " without a label";
+  if (unknown_.rows > 0) {
+    left_out += std::string(left_out.empty() ? "; left out are " : " and ") + number(unknown_.rows) +
+                " with labels that the model does not know (" + listed(unknown_.names) + ")";
+  }
+  return "'" + own_path_ + "', other data than those of the training: " + number(size()) + " labelled examples" +
+         left_out;
+}
+
+std::vector<std::string> EvaluatedData::notes() const {
+  std::vector<std::string> all = notes_;
+  if (!own_) {
+    const std::vector<std::string>& of_task = opened_.begin()->second.notes;
+    all.insert(all.begin(), of_task.begin(), of_task.end());
+  }
+  return all;
+}
+
+std::vector<data::Floor> EvaluatedData::floors() {
+  if (!own_) {
+    const data::TaskData& task = opened_.begin()->second;
+    return data::floors(*task.train, *part_of(task, part_));
+  }
+  config_.data.path = trained_path_;
+  try {
+    train::require_data_there(run_, config_);
+    if (train::is_trained_on(run_, data_name(run_, config_)) == train::SameData::kYes) {
+      return data::floors(*opened_.begin()->second.train, *own_);
+    }
+  } catch (const UserError&) {  // without what it was trained on, the rules have nothing to learn from
+  }
+  notes_.push_back("the data of the training are not there as they were: the rules that learn from them are left out");
+  std::vector<std::uint64_t> counts(own_->info().classes.size());
+  for (std::size_t i = 0; i < own_->size(); ++i) ++counts.at(static_cast<std::size_t>(own_->label(i)));
+  const auto most = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
+  return {{"most frequent class of these", most / static_cast<double>(own_->size())}};
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,82 @@
+// `cosformer predict`: labels with probabilities for the user's inputs, or answers to them.
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/runs/predict_classifier.h"
+#include "cli/runs/predict_seq2seq.h"
+#include "cli/terminal/numbers.h"
+#include "cli/train/unread_options.h"
+#include "train/run_folder.h"
+
+namespace cosformer::cli {
+namespace {
+
+// Options that say nothing about the inputs or the outputs of the run's task.
+void require_read(const PredictOptions& o, const train::RunConfig& config, const CLI::App& app) {
+  const std::string& task = config.data.task;
+  const std::string is = "; '" + o.run + "' is of the task '" + task + "'";
+  const bool sequences = task == "token_sequences" || task == "value_sequences";
+  const bool text =
+      task == "text_files" || task == "text_pairs" || task == "text" || task == "retrieval" || task == "text_to_text";
+  if (train::is_text_to_text(config)) refuse_given(app, {"--top"}, "is for classifiers" + is);
+  if (!sequences) refuse_given(app, {"--labelled"}, "is for sequences of numbers" + is);
+  if (!text) refuse_given(app, {"--format"}, "is for texts" + is);
+  if (!text && task != "listops") refuse_given(app, {"--echo"}, "is for texts" + is);
+  if (text || sequences || task == "listops") refuse_given(app, {"--draw"}, "is for images" + is);
+  if (o.output == "jsonl") refuse_given(app, {"--top"}, "is for TSV; with --output jsonl every label is told");
+}
+
+void run_predict(const PredictOptions& given, const CLI::App& app) {
+  PredictOptions o = given;
+  const train::RunConfig config = train::read_run(o.run);
+  if (train::is_language(config)) train::load_trained(o.run);  // says what asks a language model
+  require_read(o, config, app);
+  if (train::is_text_to_text(config)) {
+    predict_seq2seq(o);
+    return;
+  }
+  if (o.output.empty()) o.output = "tsv";
+  if (o.output == "text") throw UserError("--output text is of text-to-text runs; this one gives labels: tsv or jsonl");
+  predict_classifier(o);
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  const auto o = std::make_shared<PredictOptions>();
+  app.add_option("RUN", o->run, "folder of a run, or its bundle")->required();
+  app.add_option("--input", o->input, "a file (or folder of images), or - for standard input")->required();
+  app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
+  app.add_option("--output", o->output,
+                 "tsv or jsonl; of text-to-text runs also text, one answer a line. By default tsv, and text of those")
+      ->check(CLI::IsMember({"tsv", "jsonl", "text"}));
+  app.add_option("--top", o->top, "how many labels of each input, in TSV")
+      ->check(whole_number(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--first", o->first, "only so many inputs")->check(whole_number(1, 1000000000000));
+  app.add_flag("--echo", o->echo, "texts: write each beside its answer, on one line as described below");
+  app.add_flag("--draw", o->draw, "images: draw them in the terminal");
+  app.add_option("--device", o->device, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_flag("--skip-bad-rows", o->skip_bad_rows, "count them instead of stopping");
+  app.add_flag("--labelled", o->labelled, "CSV of numbers: rows hold the label, in the training data's column");
+  app.footer(
+      "Each answer is written as soon as its input has come; of inputs one a line, lines that are blank or left out "
+      "keep\n"
+      "their line in the output, with an empty label. Inputs are read as far as the model can, and those that were cut "
+      "are\n"
+      "counted. A label that the model does not know counts as none.\n\n"
+      "Reads what the run's task reads: texts one a line (or TSV, CSV, JSONL with the columns of the training data),\n"
+      "ListOps expressions one a line, PNG files or folders, IDX files, CIFAR binaries, CSV rows. Labels that come\n"
+      "along are compared. A text-to-text run answers each text with the likeliest tokens; in lines and TSV a newline "
+      "of\n"
+      "a text is written \\n, a tab \\t, a backslash \\\\.\n\n"
+      "examples:\n"
+      "  echo '[MAX 2 9 [MIN 4 7 ] 0 ]' | cosformer predict runs/listops-cosformer-0 --input -\n"
+      "  cosformer predict runs/mine --input new.tsv --output jsonl");
+  app.callback([o, &app] { run_predict(*o, app); });
+}
+
+}  // namespace cosformer::cli

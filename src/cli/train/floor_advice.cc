@@ -1,0 +1,48 @@
+#include "cli/train/floor_advice.h"
+
+#include "base/table.h"
+
+namespace cosformer::cli {
+namespace {
+
+// Of the loss of guessing: above it nothing was learned to speak of.
+constexpr double kHardlyLearned = 0.97;
+// Of the validation loss: below it training examples were learned by heart.
+constexpr double kLearnedByHeart = 0.75;
+
+}  // namespace
+
+std::string floor_advice(const std::string& reached, const std::string& rule, const std::string& floor,
+                         const TrainingSeen& seen) {
+  std::string text = "the model (" + reached + ") is not better than a rule that understands nothing (" + rule + ", " +
+                     floor + "). Worth trying, in a new run (another --out):\n";
+  const auto add = [&](const std::string& line) { text += "  - " + line + "\n"; };
+  const std::string steps = "more steps (--steps, now " + with_commas(seen.steps) + "; or train.epochs)";
+  const bool hardly =
+      seen.train_loss && seen.guessing_loss > 0 && *seen.train_loss > kHardlyLearned * seen.guessing_loss;
+  const bool by_heart = seen.train_loss && seen.valid_loss && *seen.train_loss < kLearnedByHeart * *seen.valid_loss;
+  if (seen.steps > 0 && seen.best_step == seen.steps) {
+    add(steps + ": it did best at its last evaluation, so it was still getting better");
+  } else if (seen.steps > 0 && !by_heart) {
+    add(steps);
+  }
+  if (hardly) {
+    add("another train.lr (now " + significant(seen.lr) + "): its training loss of " + significant(*seen.train_loss) +
+        " has hardly left that of guessing, " + significant(seen.guessing_loss) +
+        "; try three times more and ten times "
+        "less, with a longer warm-up (train.warmup_steps)");
+  }
+  if (by_heart) {
+    add("more data, more model.dropout or a smaller model (model.width, model.layers): it has learned its training "
+        "examples by heart (loss " +
+        significant(*seen.train_loss) + ", on others " + significant(*seen.valid_loss) + ")");
+  }
+  if (seen.reads_text && !seen.has_initial_weights) {
+    add("to begin as a language model of similar texts: cosformer train --task lm --data TEXT --out LM, then "
+        "--set train.init=LM");
+  }
+  if (seen.is_plain) add("--attention cosformer_plus, which sees neighbours and order better");
+  return text;
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,13 @@
+#include "cli/train/unread_options.h"
+
+#include "base/error.h"
+
+namespace cosformer::cli {
+
+void refuse_given(const CLI::App& app, const std::vector<std::string>& options, const std::string& why) {
+  for (const std::string& option : options) {
+    if (app.get_option(option)->count() > 0) throw UserError(option + " " + why + "; leave it out");
+  }
+}
+
+}  // namespace cosformer::cli

@@ -1,0 +1,248 @@
+// The table of tasks, and the settings that say which of them is meant and where it lies.
+#include <cctype>
+#include <utility>
+
+#include "base/error.h"
+#include "data/corpus/language_config.h"
+#include "data/readers/images/image_readers.h"
+#include "data/tasks/task_parts.h"
+
+namespace cosformer::data {
+namespace {
+
+// Far beyond what the tasks are: a slip of the finger is an error, not a night's work.
+constexpr std::int64_t kMostGenerated = 100'000'000, kLongestGenerated = 10'000'000;
+
+}  // namespace
+
+const std::vector<TaskKind>& task_kinds() {
+  static const std::vector<TaskKind> kinds = {
+      {"listops", "data/listops", 2000,
+       "a folder with listops-{train,valid,test}.data as `cosformer data listops --out FOLDER` makes them, or with the "
+       "published basic_{train,val,test}.tsv; in a folder without either they are generated",
+       open_listops},
+      {"text", "data/imdb", 4096,
+       "the published folder aclImdb with {train,test}/{neg,pos}/*.txt, or a folder with train.tsv and test.tsv (gzip "
+       "or "
+       "not; the label 0, 1, neg or pos first, the text last), or the path of such a train.tsv. The reviews are "
+       "published at https://ai.stanford.edu/~amaas/data/sentiment/",
+       open_text},
+      {"retrieval", "data/aan", 4000,
+       "a folder with the published new_aan_pairs.{train,eval,test}.tsv (of LRA's release; gzip or not). Without them, "
+       "data.retrieval_source=same_article makes a stand-in from a text file of articles separated by blank lines",
+       open_retrieval},
+      {"image", "data/cifar10", 0,
+       "a folder with the published CIFAR-10 binaries data_batch_{1,2,3,4,5}.bin and test_batch.bin, or a file (or a "
+       "folder with one .bin file) of records of a label byte and 1,024 gray or 3,072 colour bytes, of which the last "
+       "sixth is the test part. The binaries are published at https://www.cs.toronto.edu/~kriz/cifar.html",
+       open_image},
+      {"pathfinder", "data/pathfinder", 0,
+       "a folder with pathfinder32-{train,valid,test}.data as `cosformer data pathfinder --out FOLDER` makes them, or "
+       "the "
+       "published folder with metadata/ beside the images (divided 80/10/10); in a folder without either they are "
+       "generated",
+       open_pathfinder},
+      {"fashion_mnist", kFashionMnistFolder, 0,
+       "the folder of the package dataset-fashion-mnist (apt-get install dataset-fashion-mnist), or another with "
+       "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz",
+       open_fashion_mnist},
+      {"text_files", nullptr, 4096,
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column and "
+       "data.label_column; data.valid_path and data.test_path likewise",
+       open_text_files},
+      {"text_pairs", nullptr, 4096,
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column, "
+       "data.second_text_column and data.label_column; data.valid_path and data.test_path likewise",
+       open_text_files},
+      {"text_to_text", nullptr, 4096,
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.source_column and "
+       "data.target_column; data.valid_path and data.test_path likewise",
+       open_text_files},
+      {"idx_images", nullptr, 0,
+       "a file of images in IDX form (gzip or not) and data.labels_path, a file of labels, or a folder with the "
+       "names of MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with or without .gz",
+       open_idx_images},
+      {"png_images", nullptr, 0,
+       "a folder with a folder of PNG files for each class, named after it, or with train/ and test/ (and "
+       "valid/) of that kind; all images of one size",
+       open_png_images},
+      {"token_sequences", nullptr, 0,
+       "a file of CSV (gzip or not): a row is a label and whole numbers from 0 on; data.label_column says "
+       "which "
+       "column is the label, the first by default",
+       open_sequences},
+      {"value_sequences", nullptr, 0,
+       "a file of CSV (gzip or not): a row is a label and real numbers; data.label_column says which column is "
+       "the label, the first by default",
+       open_sequences},
+  };
+  return kinds;
+}
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const TaskKind& kind : task_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+const TaskKind& task_kind(const std::string& name) {
+  for (const TaskKind& kind : task_kinds()) {
+    if (name == kind.name) return kind;
+  }
+  const std::string near = nearest_name(name, task_names());
+  std::string all;
+  for (const std::string& known : task_names()) all += (all.empty() ? "" : ", ") + known;
+  throw UserError("there is no task " + excerpt(name) + (near.empty() ? "" : "; did you mean " + near + "?") +
+                  "; expected one of " + all);
+}
+
+std::string layout_of(const std::string& task) {
+  return task_kind(task).layout;
+}
+
+std::int64_t effective_max_length(const DataConfig& config) {
+  return config.max_length > 0 ? config.max_length : task_kind(config.task).max_length;
+}
+
+std::string path_of(const DataConfig& config) {
+  if (!config.path.empty()) return config.path;
+  const TaskKind& kind = task_kind(config.task);
+  if (kind.usual_path == nullptr) {
+    throw UserError("no data was named (--data, or data.path); the task '" + config.task + "' needs " + kind.layout);
+  }
+  return kind.usual_path;
+}
+
+void refuse_missing(const DataConfig& config, const std::string& path) {
+  throw UserError("cannot find the data of the task '" + config.task + "' at '" + path +
+                  "'. Name with --data (or data.path) " + layout_of(config.task));
+}
+
+std::optional<bool> header_of(const DataConfig& config) {
+  if (config.header == "auto") return std::nullopt;
+  if (config.header != "yes" && config.header != "no") {
+    throw UserError("data.header is " + excerpt(config.header) + "; expected auto, yes or no");
+  }
+  return config.header == "yes";
+}
+
+std::optional<char> separator_of(const DataConfig& config) {
+  const std::string& text = config.separator;
+  if (text == "auto") return std::nullopt;
+  for (const auto& [name, character] :
+       {std::pair{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"bar", '|'}, {"space", ' '}, {"\\t", '\t'}}) {
+    if (text == name) return character;
+  }
+  const bool is_mark = text.size() == 1 && static_cast<unsigned char>(text[0]) < 0x80 && text != "\"" &&
+                       std::isalnum(static_cast<unsigned char>(text[0])) == 0 && text != "\n" && text != "\r";
+  if (!is_mark) {
+    throw UserError("data.separator is " + excerpt(text) +
+                    "; expected auto, tab, comma, semicolon, bar, space, or a single character that is no letter, "
+                    "digit or quote");
+  }
+  return text[0];
+}
+
+Reading reading_of(const DataConfig& config) {
+  if (config.reading == "auto") return Reading::kAsContent;
+  if (config.reading == "tokens") return Reading::kTokens;
+  if (config.reading == "values") return Reading::kValues;
+  throw UserError("data.reading is " + excerpt(config.reading) + "; expected auto, tokens or values");
+}
+
+TextOptions text_options(const DataConfig& config) {
+  TextOptions options;
+  options.name = config.task;
+  if (config.format == "tsv") {
+    options.format = TextFormat::kTsv;
+  } else if (config.format == "csv") {
+    options.format = TextFormat::kCsv;
+  } else if (config.format == "jsonl") {
+    options.format = TextFormat::kJsonl;
+  } else if (config.format != "auto") {
+    throw UserError("data.format is " + excerpt(config.format) + "; expected auto, tsv, csv or jsonl");
+  }
+  options.text_column = config.text_column;
+  if (config.task == "text_pairs") {
+    options.second_text_column = config.second_text_column.empty() ? "second_text" : config.second_text_column;
+  }
+  options.label_column = config.label_column.empty() ? "label" : config.label_column;
+  if (config.task == "text_to_text") {
+    options.text_column = config.source_column;
+    options.second_text_column = config.target_column;
+    options.label_column.clear();
+  }
+  options.header = header_of(config);
+  options.separator = separator_of(config);
+  options.max_length = static_cast<std::size_t>(effective_max_length(config));
+  options.rows.skip_bad_rows = config.skip_bad_rows;
+  return options;
+}
+
+std::string sequence_label_column(const DataConfig& config) {
+  return config.label_column.empty() ? "1" : config.label_column;
+}
+
+void add_settings(Settings& settings, DataConfig& config) {
+  std::vector<std::string> tasks = task_names();
+  for (const std::string& task : language_tasks()) tasks.push_back(task);
+  settings.add("data.task", config.task, "what is learned", tasks);
+  settings.add("data.path", config.path,
+               "folder of the task, or the training file of own data; empty: data/TASK or the installed package");
+  settings.add("data.valid_path", config.valid_path, "own data: validation file; empty: held out of the training part");
+  settings.add("data.test_path", config.test_path, "own data: test file; empty: held out of the training part");
+  settings.add("data.labels_path", config.labels_path, "idx_images: labels; empty: the file named like the images'");
+  settings.add("data.valid_labels_path", config.valid_labels_path, "the same of data.valid_path");
+  settings.add("data.test_labels_path", config.test_labels_path, "the same of data.test_path");
+  settings.add("data.format", config.format, "of text files; auto: by their names", {"auto", "tsv", "csv", "jsonl"});
+  settings.add("data.separator", config.separator,
+               "of tables: what stands between columns: tab, comma, semicolon, bar, space or another character; auto: "
+               "by their names");
+  settings.add("data.header", config.header, "of tables; auto: there is one when a column is given by name",
+               {"auto", "yes", "no"});
+  settings.add("data.text_column", config.text_column, "name, number from 1 or JSON key of the text");
+  settings.add("data.second_text_column", config.second_text_column,
+               "text_pairs: of the second text; empty: second_text");
+  settings.add("data.source_column", config.source_column, "text_to_text: of the text that is read");
+  settings.add("data.target_column", config.target_column, "text_to_text: of the text that is to be written");
+  settings.add("data.label_column", config.label_column, "of the label; empty: label, and of sequences column 1");
+  settings.add("data.reading", config.reading, "how pixels are read: as values, or as tokens of an alphabet of 256",
+               {"auto", "tokens", "values"});
+  settings.add("data.max_length", config.max_length, "longer sequences are cut; 0: the task's own limit", 0,
+               std::int64_t{1} << 30);
+  settings.add("data.vocabulary", config.vocabulary,
+               "token_sequences: tokens there are, and the two ids kept for padding; 0: as the data needs", 0,
+               std::int64_t{1} << 30);
+  settings.add("data.valid_fraction", config.valid_fraction, "of the training part, when held out", 0, 0.9);
+  settings.add("data.test_fraction", config.test_fraction, "of own data, when held out", 0, 0.9);
+  settings.add("data.split_seed", config.split_seed, "which examples are held out");
+  settings.add("data.lra_quirks", config.lra_quirks, "text: validate on the test part, as the published code does");
+  settings.add("data.retrieval_source", config.retrieval_source,
+               "retrieval: the published pairs, or passages of one or two articles as a stand-in",
+               {"aan", "same_article"});
+  settings.add("data.passage_least", config.passage_least,
+               "same_article: bytes of the shortest passage; 0: a quarter of data.max_length", 0,
+               std::int64_t{1} << 30);
+  settings.add("data.image_size", config.image_size, "pathfinder: pixels a side; 32, 64, 128 (Path-X) or 256", 1, 1024);
+  settings.add("data.shrink", config.shrink,
+               "images: the mean of so many by so many pixels becomes one pixel, so that sequences are shorter; 1: as "
+               "they are",
+               1, 1024);
+  settings.add("data.generate_seed", config.generate_seed,
+               "listops, pathfinder, same_article: which examples are made");
+  settings.add("data.generate_train", config.generate_train, "how many for training; 0: as published", 0,
+               kMostGenerated);
+  settings.add("data.generate_valid", config.generate_valid, "how many for validation; 0: as published", 0,
+               kMostGenerated);
+  settings.add("data.generate_test", config.generate_test, "how many for the test; 0: as published", 0, kMostGenerated);
+  settings.add("data.generate_longer_than", config.generate_longer_than,
+               "listops: expressions have more symbols than this; 0: as published", 0, kLongestGenerated);
+  settings.add("data.generate_shorter_than", config.generate_shorter_than, "and fewer than this; 0: as published", 0,
+               kLongestGenerated);
+  settings.add("data.train_limit", config.train_limit, "use so many training examples, drawn by split_seed; 0: all");
+  settings.add("data.valid_limit", config.valid_limit, "the same of the validation part");
+  settings.add("data.test_limit", config.test_limit, "the same of the test part");
+  settings.add("data.skip_bad_rows", config.skip_bad_rows, "leave out rows that cannot be read, and count them");
+}
+
+}  // namespace cosformer::data

@@ -1,0 +1,82 @@
+#include "models/language/language_config.h"
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "models/model_size.h"
+
+namespace cosformer::models {
+namespace {
+
+void add_all(Settings& settings, LanguageModelConfig& config) {
+  add_settings(settings, config, true);
+}
+
+}  // namespace
+
+void add_settings(Settings& s, LanguageOptions& o) {
+  s.add("language.tied", o.tied, "language models: the output reads the input's embeddings");
+  s.add("language.cutoffs", o.cutoffs,
+        "language models: first ids of rarer words, with narrower embeddings and outputs of their own");
+  s.add("language.cutoff_divisor", o.cutoff_divisor, "language models: how much narrower from cut to cut", 1, 64);
+}
+
+void add_settings(Settings& s, LanguageModelConfig& c, bool with_input) {
+  add_settings(s, c.model, with_input);
+  add_settings(s, c.language);
+  if (with_input) s.add("tokenizer.hash", c.tokenizer, "of the tokenizer that the model was trained with");
+}
+
+std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_t vocabulary) {
+  std::vector<std::int64_t> cutoffs;
+  for (const std::string& text : options.cutoffs) {
+    std::int64_t id = 0;
+    if (!parse_number(text, id) || id <= (cutoffs.empty() ? 0 : cutoffs.back()) || id >= vocabulary) {
+      throw UserError("settings: language.cutoffs must be rising numbers between 0 and the vocabulary, " +
+                      std::to_string(vocabulary) + "; got \"" + text + "\"");
+    }
+    cutoffs.push_back(id);
+  }
+  return cutoffs;
+}
+
+void require_possible(const LanguageModelConfig& c) {
+  const ModelConfig& m = c.model;
+  if (m.input.vocabulary < 2) {
+    throw UserError("a language model needs a vocabulary of at least two tokens; got " +
+                    std::to_string(m.input.vocabulary));
+  }
+  if (m.input.max_length < 1) throw UserError("a language model needs a greatest length of at least one token");
+  require_heads_fit(m);
+  if (m.positions == "grid") {
+    throw UserError(
+        "settings: model.positions=grid tells rows and columns of images, and a language model reads text; set "
+        "learned, sinusoidal, rotary or none");
+  }
+  const std::vector<std::int64_t> cutoffs = cutoffs_of(c.language, m.input.vocabulary);
+  std::int64_t narrowest = m.width;
+  for (std::size_t cut = 0; cut < cutoffs.size(); ++cut) narrowest /= c.language.cutoff_divisor;
+  if (narrowest < 1) {
+    throw UserError("settings: with model.width " + std::to_string(m.width) + ", " + std::to_string(cutoffs.size()) +
+                    " language.cutoffs leave nothing of the rarest words' embeddings; set fewer, or a smaller "
+                    "language.cutoff_divisor");
+  }
+  nn::require_possible(m.attention, m.causal);
+  nn::require_positions_possible(m.attention, m.positions);
+  require_memory(m, size_of(c));
+}
+
+ModelSize size_of(const LanguageModelConfig& c) {
+  return size_of(c.model, c.model.layers, c.language.cutoffs.empty());
+}
+
+std::string to_toml(const LanguageModelConfig& config) {
+  return toml_of(config, add_all);
+}
+
+LanguageModelConfig language_model_config_from_toml(const std::string& text, const std::string& name) {
+  const auto config = from_toml<LanguageModelConfig>(text, name, add_all);
+  require_possible(config);
+  return config;
+}
+
+}  // namespace cosformer::models

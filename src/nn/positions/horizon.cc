@@ -1,0 +1,17 @@
+#include "nn/positions/horizon.h"
+
+#include "base/error.h"
+
+namespace cosformer::nn {
+
+double checked_horizon(const AttentionConfig& config, const AttentionShape& shape) {
+  const auto longest = static_cast<double>(shape.max_length);
+  if (config.horizon == 0) return longest;
+  if (config.horizon < longest) {
+    throw UserError("settings: attention.horizon must not be below the model's greatest length, " +
+                    std::to_string(shape.max_length) + " tokens; got " + std::to_string(config.horizon));
+  }
+  return config.horizon;
+}
+
+}  // namespace cosformer::nn
