@@ -12,9 +12,10 @@ ALLOWED = {
     "nn": {"base", "kernels", "ops", "cosformer"},
     "models": {"base", "kernels", "ops", "nn", "cosformer"},
     "data": {"base"},
-    "train": {"base", "ops", "nn", "models", "data", "cosformer"},
-    "serve": {"base", "ops", "nn", "models", "data", "cosformer"},
-    "cli": {"base", "kernels", "ops", "nn", "models", "data", "train", "serve", "cosformer"},
+    "runs": {"base", "ops", "nn", "models", "data", "cosformer"},
+    "train": {"base", "ops", "nn", "models", "data", "runs", "cosformer"},
+    "serve": {"base", "ops", "nn", "models", "data", "runs", "cosformer"},
+    "cli": {"base", "kernels", "ops", "nn", "models", "data", "runs", "train", "serve", "cosformer"},
 }
 TORCH_FREE = {"base", "kernels", "data"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')

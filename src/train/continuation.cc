@@ -21,7 +21,7 @@ std::string size_text(std::int64_t width, std::int64_t height) {
 
 }  // namespace
 
-Schedule schedule_of(const TrainConfig& config, const TrainState& state) {
+Schedule schedule_of(const runs::TrainConfig& config, const runs::TrainState& state) {
   const std::int64_t begin = state.continued_at.empty() ? 0 : state.continued_at.back();
   const std::int64_t steps = state.total_steps - begin;
   const std::int64_t warmup =
@@ -29,23 +29,23 @@ Schedule schedule_of(const TrainConfig& config, const TrainState& state) {
   return {config.schedule, config.lr, config.final_lr, warmup, steps, begin, state.rate_before};
 }
 
-std::int64_t steps_in_all(const TrainConfig& config, double steps_per_epoch, std::int64_t behind) {
+std::int64_t steps_in_all(const runs::TrainConfig& config, double steps_per_epoch, std::int64_t behind) {
   if (config.steps > 0) return config.steps;
   return behind + std::max<std::int64_t>(1, std::llround(std::ceil(steps_per_epoch * config.epochs)));
 }
 
-void require_steps_left(const std::string& run, const TrainState& state) {
+void require_steps_left(const std::string& run, const runs::TrainState& state) {
   if (state.step < state.total_steps) return;
   throw UserError("'" + run + "' has taken " + with_commas(state.step) + " steps, and " +
                   with_commas(state.total_steps) + " in all are asked for: --steps and train.epochs count from the " +
                   "run's beginning. For 100 steps more say --steps " + std::to_string(state.step + 100));
 }
 
-bool continuation_is_due(const RunConfig& config, const TrainState& state) {
+bool continuation_is_due(const runs::RunConfig& config, const runs::TrainState& state) {
   return config.train.continued > static_cast<std::int64_t>(state.continued_at.size());
 }
 
-void begin_continuation(const RunConfig& config, const std::string& data_name, TrainState& state) {
+void begin_continuation(const runs::RunConfig& config, const std::string& data_name, runs::TrainState& state) {
   const double rate = state.rate < 0 ? schedule_of(config.train, state).at(state.step) : state.rate;
   state.continued_at.resize(static_cast<std::size_t>(config.train.continued), state.step);
   state.rate_before = rate;
@@ -90,7 +90,7 @@ data::TaskData fitted_task(const data::TaskData& task, const models::InputConfig
   return fitted;
 }
 
-std::string describe_continuation(const TrainState& state, bool other_data) {
+std::string describe_continuation(const runs::TrainState& state, bool other_data) {
   return "continued at step " + with_commas(state.step) + ": " + with_commas(state.total_steps - state.step) +
          " more steps" +
          (other_data ? ", on other data, whose validation part decides anew about the best weights" : "") +

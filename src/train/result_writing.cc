@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/atomic_file.h"
-#include "train/result_file.h"
+#include "runs/result_file.h"
 
 namespace cosformer::train {
 
-void write_result(const std::string& run, const RunConfig& config, const std::string& label,
+void write_result(const std::string& run, const runs::RunConfig& config, const std::string& label,
                   const TrainResult& result) {
-  const TrainState& state = result.state;
+  const runs::TrainState& state = result.state;
   nlohmann::ordered_json json{
       {"attention", label},
       {"task", config.data.task},
@@ -33,7 +33,7 @@ void write_result(const std::string& run, const RunConfig& config, const std::st
     json["test_batches_per_second"] = static_cast<double>(result.test.batches) / std::max(result.test.seconds, 1e-9);
   }
   const std::string text = json.dump(1) + '\n';
-  AtomicFile file(result_path(run));
+  AtomicFile file(runs::result_path(run));
   file.write(text.data(), text.size());
   file.commit();
 }

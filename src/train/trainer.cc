@@ -14,10 +14,10 @@
 #include "train/continuation.h"
 #include "train/interrupt.h"
 #include "train/optimiser/schedule.h"
-#include "train/precision.h"
+#include "runs/device.h"
 #include "train/reports/metrics_log.h"
 #include "train/reports/time_estimate.h"
-#include "train/result_file.h"
+#include "runs/result_file.h"
 #include "train/result_writing.h"
 #include "train/training_step.h"
 
@@ -37,24 +37,24 @@ class Training {
         config_(request.config),
         job_(job),
         observer_(observer),
-        device_(device_of(config_.train)),
-        bfloat16_(uses_bfloat16(config_.train, device_)),
+        device_(runs::device_of(config_.train)),
+        bfloat16_(runs::uses_bfloat16(config_.train, device_)),
         data_name_(job.data_name()),
         parameters_(job.module()),
         optimizer_(parameters_, config_.train),
         step_([&job](const StepInputs& inputs) { return job.loss(inputs); }, optimizer_, parameters_, config_.train,
               {device_, bfloat16_, job.is_always_the_same()}) {
     if (job.has_rates()) parameters_.set_rates([&job](const std::string& name) { return job.rate_of(name); });
-    const std::vector<std::int64_t> steps = checkpoint_steps(run_);
+    const std::vector<std::int64_t> steps = runs::checkpoint_steps(run_);
     state_.data_name = data_name_;
     if (request.from || !steps.empty()) {
-      state_ = load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), data_name_,
+      state_ = runs::load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), data_name_,
                                config_.train.continued + (request.continues ? 1 : 0));
-      job_.restore_carried(load_carried(run_, state_.step));
+      job_.restore_carried(runs::load_carried(run_, state_.step));
       if (request.continues) count_continuation(request.names_data);
       observer_.say("going on from step " + with_commas(state_.step));
       replace_lost_best();
-    } else if (std::filesystem::exists(result_path(run_))) {
+    } else if (std::filesystem::exists(runs::result_path(run_))) {
       throw UserError("'" + run_ + "' has ended and its checkpoints are gone, so there is nothing to go on from; " +
                       "begin a new run with another --out");
     } else if (std::filesystem::exists(std::filesystem::path(run_) / "metrics.jsonl")) {
@@ -65,7 +65,7 @@ class Training {
   TrainResult run(bool continues);
 
  private:
-  CheckpointContent content() const {
+  runs::CheckpointContent content() const {
     nn::NamedTensors weights;
     for (const auto& item : job_.module().named_parameters()) weights.emplace_back(item.key(), item.value());
     for (const auto& item : job_.module().named_buffers()) weights.emplace_back(item.key(), item.value());
@@ -95,7 +95,7 @@ class Training {
   };
 
   std::string run_;
-  RunConfig config_;
+  runs::RunConfig config_;
   Job& job_;
   const Observer& observer_;
   at::Device device_;
@@ -105,7 +105,7 @@ class Training {
   AdamW optimizer_;
   TrainingStep step_;
   Schedule schedule_;
-  TrainState state_;
+  runs::TrainState state_;
   std::vector<Pending> pending_;  // losses that are still on the device
   double last_loss_ = std::nan("");
   double tokens_per_second_ = 0;
@@ -122,7 +122,7 @@ class Training {
 
 // Without the best weights there is nothing to end with: those of the checkpoint take their place.
 void Training::replace_lost_best() {
-  if (!state_.best || std::filesystem::exists(best_weights_path(run_))) return;
+  if (!state_.best || std::filesystem::exists(runs::best_weights_path(run_))) return;
   observer_.say("the best weights (best.safetensors, of step " + with_commas(state_.best_step) +
                 ") are gone; those of step " + with_commas(state_.step) + " are evaluated and take their place");
   state_.best.reset();
@@ -138,7 +138,7 @@ void Training::count_continuation(bool names_data) {
     throw UserError("the data are not those that '" + run_ +
                     "' was trained on; to go on with these, name them with --data");
   }
-  const bool asks_for_more = other_data || to_toml(read_run(run_)) != to_toml(config_);
+  const bool asks_for_more = other_data || runs::to_toml(runs::read_run(run_)) != runs::to_toml(config_);
   if (asks_for_more && !continuation_is_due(config_, state_)) ++config_.train.continued;
 }
 
@@ -156,7 +156,7 @@ void Training::tell_time_left() {
 
 // Ends the run with what happened, where, and what to try.
 void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint64_t>& places) const {
-  const std::vector<std::int64_t> kept = checkpoint_steps(run_);
+  const std::vector<std::int64_t> kept = runs::checkpoint_steps(run_);
   const double clip = config_.train.clip;
   const std::string clipping =
       clip > 0 && clip <= 1 ? "a smaller train.clip (now " + significant(clip) + ")" : "train.clip=1";
@@ -280,7 +280,7 @@ void Training::keep_best(const PartResult& valid) {
   std::map<std::string, std::string> metadata = job_.metadata();
   metadata["step"] = std::to_string(state_.step);
   metadata["cosformer.data"] = state_.data_name;
-  save_weights(best_weights_path(run_), job_.module(), metadata);
+  save_weights(runs::best_weights_path(run_), job_.module(), metadata);
 }
 
 void Training::checkpoint() {
@@ -289,14 +289,14 @@ void Training::checkpoint() {
   count_seconds();
   state_.seconds = seconds_before_ + seconds_since(process_begin_);
   if (state_.step > first_step_) state_.rate = schedule_.at(state_.step);
-  save_checkpoint(run_, state_, content());
+  runs::save_checkpoint(run_, state_, content());
   checkpointed_step_ = state_.step;
   estimate_->add_checkpoint(seconds_since(counted_until_));
   checkpointed_at_ = counted_until_ = Clock::now();
 }
 
 bool Training::checkpoint_is_due(bool evaluates) const {
-  const TrainConfig& c = config_.train;
+  const runs::TrainConfig& c = config_.train;
   if (c.checkpoint_minutes > 0 && seconds_since(checkpointed_at_) >= 60 * c.checkpoint_minutes) return true;
   return c.checkpoint_every > 0 ? state_.step % c.checkpoint_every == 0 : evaluates;
 }
@@ -307,7 +307,7 @@ TrainResult Training::finish(Ending ending) {
   result.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.training_seconds, 1e-9);
   if (observer_.peak_memory) result.peak_memory = observer_.peak_memory();
   if (ending != Ending::kInterrupted) {
-    load_weights(best_weights_path(run_), job_.module());
+    load_weights(runs::best_weights_path(run_), job_.module());
     try {
       result.valid = job_.evaluate(Part::kValid, InterruptScope::requested);
       if (job_.has_part(Part::kTest)) result.test = job_.evaluate(Part::kTest, InterruptScope::requested);
@@ -321,7 +321,7 @@ TrainResult Training::finish(Ending ending) {
   result.state = state_;
   if (ending == Ending::kInterrupted) return result;
   if (state_.step == first_step_ && !best_was_lost_) {  // nothing was trained: what was measured while it was is kept
-    if (const std::optional<ResultSummary> before = read_result_summary(run_)) {
+    if (const std::optional<runs::ResultSummary> before = runs::read_result_summary(run_)) {
       if (before->peak_memory > 0) result.peak_memory = before->peak_memory;
       if (before->peak_resident > 0) result.peak_resident = before->peak_resident;
       observer_.say("this run had ended before; it was evaluated again, and its result.json is as it was");
@@ -387,10 +387,10 @@ void Training::begin(bool continues) {
   }
   if (continues) {
     require_steps_left(run_, state_);
-    write_settings(run_, config_);
+    runs::write_settings(run_, config_);
   }
   if (begins_again) {
-    std::filesystem::remove(result_path(run_));  // it tells of an end that is none
+    std::filesystem::remove(runs::result_path(run_));  // it tells of an end that is none
     observer_.say(describe_continuation(state_, other_data));
   }
   schedule_ = schedule_of(config_.train, state_);
@@ -416,8 +416,8 @@ TrainResult Training::run(bool continues) {
 }  // namespace
 
 TrainResult train(const TrainRequest& request, Job& job, const Observer& observer) {
-  const RunLock lock(request.run);
-  remove_unfinished(request.run);
+  const runs::RunLock lock(request.run);
+  runs::remove_unfinished(request.run);
   return Training(request, job, observer).run(request.continues);
 }
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "train/checkpoint.h"
+#include "runs/checkpoint.h"
 #include "train/jobs/job.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::train {
 
@@ -15,7 +15,7 @@ namespace cosformer::train {
 struct Observer {
   std::function<void(const std::string& line)> say;  // a line worth keeping
   // After each step; `loss` is the latest that is known (it may be some steps old), NaN before the first.
-  std::function<void(const TrainState& state, double loss, double tokens_per_second)> step;
+  std::function<void(const runs::TrainState& state, double loss, double tokens_per_second)> step;
   // Before `step`: seconds that the training will still take, evaluations and checkpoints included, once that can be
   // told; may be empty.
   std::function<void(double seconds)> time_left;
@@ -27,7 +27,7 @@ enum class Ending { kFinished, kStoppedEarly, kInterrupted };
 
 struct TrainResult {
   Ending ending = Ending::kFinished;
-  TrainState state;
+  runs::TrainState state;
   PartResult valid, test;        // of the best weights, not when interrupted; empty for a part that is not there
   double tokens_per_second = 0;  // while training, evaluations and checkpoints not counted
   double peak_memory = 0;        // bytes of tensors; 0: nobody watched
@@ -37,7 +37,7 @@ struct TrainResult {
 
 struct TrainRequest {
   std::string run;                   // a folder made by create_run
-  RunConfig config;                  // as in that folder
+  runs::RunConfig config;                  // as in that folder
   std::optional<std::int64_t> from;  // go on from the checkpoint of this step; none: from the newest, if there is one
   bool data_moved = false;           // config.data.path is where the run's data are now, not where its folder says
   bool continues = false;            // go on beyond the end; `config` may differ from the folder's in [train] and data

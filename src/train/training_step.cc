@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::train {
 
@@ -17,7 +17,7 @@ std::uint64_t step_seed(std::int64_t seed, std::int64_t step) {
 }
 
 TrainingStep::TrainingStep(StepGraph::Step loss, AdamW& optimizer, FlatParameters& parameters,
-                           const TrainConfig& config, const StepOptions& options)
+                           const runs::TrainConfig& config, const StepOptions& options)
     : loss_(std::move(loss)), optimizer_(optimizer), parameters_(parameters), config_(config), options_(options) {
   if (StepGraph::available(options.device) && config.graph && config.accumulate == 1 && options.is_always_the_same) {
     graph_ = std::make_unique<StepGraph>();
@@ -27,7 +27,7 @@ TrainingStep::TrainingStep(StepGraph::Step loss, AdamW& optimizer, FlatParameter
 at::Tensor TrainingStep::forward_backward(const StepInputs& inputs) {
   at::Tensor loss;
   {
-    const AutocastScope autocast(options_.device, options_.bfloat16);
+    const runs::AutocastScope autocast(options_.device, options_.bfloat16);
     loss = loss_(inputs);
   }
   (config_.accumulate == 1 ? loss : loss / static_cast<double>(config_.accumulate)).backward();

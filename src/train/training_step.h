@@ -23,7 +23,7 @@ std::uint64_t step_seed(std::int64_t seed, std::int64_t step);
 class TrainingStep {
  public:
   // `loss` gives the mean loss of a batch; it is called in the autocast scope of the options.
-  TrainingStep(StepGraph::Step loss, AdamW& optimizer, FlatParameters& parameters, const TrainConfig& config,
+  TrainingStep(StepGraph::Step loss, AdamW& optimizer, FlatParameters& parameters, const runs::TrainConfig& config,
                const StepOptions& options);
 
   // Step number `step` (from 1) on `batches`, whose gradients are averaged. Returns the mean loss, a scalar on the
@@ -41,7 +41,7 @@ class TrainingStep {
   StepGraph::Step loss_;
   AdamW& optimizer_;
   FlatParameters& parameters_;
-  TrainConfig config_;
+  runs::TrainConfig config_;
   StepOptions options_;
   std::unique_ptr<StepGraph> graph_;  // null: every step is run as it is
 };

@@ -26,7 +26,7 @@ TEST(AdamW, IsTorchsWithDecayOnMatricesOnly) {
       theirs.parameters()[at].copy_(ours.parameters()[at]);
     }
   }
-  TrainConfig config;
+  runs::TrainConfig config;
   config.beta1 = 0.8;
   config.beta2 = 0.95;
   config.weight_decay = 0.3;

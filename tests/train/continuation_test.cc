@@ -17,7 +17,7 @@ using cosformer::testing::TemporaryDirectory;
 
 // As `cosformer train --continue` asks: the folder's settings with these changes.
 TrainRequest continuation(const std::string& run, const std::vector<std::string>& assignments) {
-  TrainRequest request{run, read_run(run), {}};
+  TrainRequest request{run, runs::read_run(run), {}};
   request.continues = true;
   Settings settings;
   add_settings(settings, request.config);
@@ -26,7 +26,7 @@ TrainRequest continuation(const std::string& run, const std::vector<std::string>
 }
 
 TrainResult go_on(const TrainRequest& request, const data::TaskData& task, Watched& watched) {
-  const models::ModelConfig made = load_trained(request.run)->config();
+  const models::ModelConfig made = runs::load_trained(request.run)->config();
   const data::TaskData fitted = fitted_task(task, made.input);
   ClassificationJob job(request.config, fitted, "", &made);
   return train(request, job, watched.observer());
@@ -58,9 +58,9 @@ TEST(Continuation, ARunThatGoesOnWithAConstantRateIsTheLongerRunBitForBit) {
   all.push_back("train.steps=60");
   train_in(longer, small_run(all), letter_task(), watched);
   EXPECT_EQ(numbers_without_count(run), numbers_without_count(longer));
-  EXPECT_EQ(read_bytes(best_weights_path(run)), read_bytes(best_weights_path(longer)));
-  EXPECT_EQ(read_bytes(checkpoint_path(run, 60) + "/optimizer.safetensors"),
-            read_bytes(checkpoint_path(longer, 60) + "/optimizer.safetensors"));
+  EXPECT_EQ(read_bytes(runs::best_weights_path(run)), read_bytes(runs::best_weights_path(longer)));
+  EXPECT_EQ(read_bytes(runs::checkpoint_path(run, 60) + "/optimizer.safetensors"),
+            read_bytes(runs::checkpoint_path(longer, 60) + "/optimizer.safetensors"));
 }
 
 TEST(Continuation, TheRateWarmsUpFromWhereItWasAndFallsOverTheNewSteps) {
@@ -83,7 +83,7 @@ TEST(Continuation, TheRateWarmsUpFromWhereItWasAndFallsOverTheNewSteps) {
   EXPECT_TRUE(says(watched, "continued at step 40: 20 more steps"));
   EXPECT_EQ(result_of(run)["continued_at"], nlohmann::json({40}));
   EXPECT_EQ(result_of(run)["steps"], 60);
-  EXPECT_EQ(read_run(run).train.steps, 60);
+  EXPECT_EQ(runs::read_run(run).train.steps, 60);
 }
 
 TEST(Continuation, GoesOnExactlyHoweverOftenItIsStopped) {
@@ -106,17 +106,17 @@ TEST(Continuation, GoesOnExactlyHoweverOftenItIsStopped) {
   TrainResult result;
   const int processes = train_with_interruptions(
       [&](Watched& w) {
-        return result = go_on({parts, read_run(parts), {}}, other, w);
+        return result = go_on({parts, runs::read_run(parts), {}}, other, w);
       },
       [](std::int64_t step) { return step % 7 == 0; });
   EXPECT_EQ(processes, 4);  // interrupted after 42, 49 and 56
   EXPECT_EQ(numbers_of(parts), numbers_of(whole));
-  EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  EXPECT_EQ(read_bytes(runs::best_weights_path(parts)), read_bytes(runs::best_weights_path(whole)));
   EXPECT_EQ(result.state.continued_at, std::vector<std::int64_t>{40});
   // The same request again, on what has ended, begins nothing; nor does one for fewer steps.
   EXPECT_NE(message_of<UserError>([&] { go_on(request_for(parts), other, watched); }).find("--steps 160"),
             std::string::npos);
-  EXPECT_EQ(read_run(parts).train.steps, 60);
+  EXPECT_EQ(runs::read_run(parts).train.steps, 60);
 }
 
 TEST(Continuation, OtherDataAreTakenWhereTheyAreNamedAndDecideAnew) {
@@ -133,9 +133,9 @@ TEST(Continuation, OtherDataAreTakenWhereTheyAreNamedAndDecideAnew) {
   EXPECT_EQ(result.state.step, 40 + 2 * 15);  // two epochs of the new data
   EXPECT_GT(result.state.best_step, 40);
   EXPECT_TRUE(says(watched, "on other data"));
-  EXPECT_FALSE(fitted_task(longer, load_trained(run)->config().input).notes.empty()) << "nothing says what was cut";
+  EXPECT_FALSE(fitted_task(longer, runs::load_trained(run)->config().input).notes.empty()) << "nothing says what was cut";
   data::TaskData pairs = letter_task(true);
-  EXPECT_NE(message_of<UserError>([&] { fitted_task(pairs, load_trained(run)->config().input); }).find("pairs"),
+  EXPECT_NE(message_of<UserError>([&] { fitted_task(pairs, runs::load_trained(run)->config().input); }).find("pairs"),
             std::string::npos);
 }
 
@@ -145,8 +145,8 @@ TEST(Continuation, CheckpointsOfBeforeStayLoadable) {
   Watched watched;
   train_in(run, small_run({}), letter_task(), watched);
   go_on(continuation(run, {"train.steps=45"}), letter_task(), watched);
-  ASSERT_EQ(checkpoint_steps(run), (std::vector<std::int64_t>{40, 45}));
-  const TrainResult result = go_on({run, read_run(run), 40}, letter_task(), watched);
+  ASSERT_EQ(runs::checkpoint_steps(run), (std::vector<std::int64_t>{40, 45}));
+  const TrainResult result = go_on({run, runs::read_run(run), 40}, letter_task(), watched);
   EXPECT_EQ(result.state.step, 45);
   EXPECT_EQ(result.state.continued_at, std::vector<std::int64_t>{40});
 }

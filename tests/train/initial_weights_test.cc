@@ -34,8 +34,8 @@ class FineTuning : public ::testing::Test {
     train_language_in(run_, small_language_run(folder_, task, all), watched);
   }
 
-  RunConfig fine_tuning(const std::vector<std::string>& assignments) {
-    RunConfig config;
+  runs::RunConfig fine_tuning(const std::vector<std::string>& assignments) {
+    runs::RunConfig config;
     Settings settings;
     add_settings(settings, config);
     for (const std::string& assignment : {std::string("data.task=text_files"), "data.path=" + folder_.file("texts.tsv"),
@@ -43,7 +43,7 @@ class FineTuning : public ::testing::Test {
       settings.assign(assignment);
     }
     for (const std::string& assignment : assignments) settings.assign(assignment);
-    apply_presets(config, settings);
+    runs::apply_presets(config, settings);
     return config;
   }
 
@@ -57,9 +57,9 @@ TEST_F(FineTuning, TakesEveryWeightButTheOutput) {
     SCOPED_TRACE(std::string(task) + " " + tokenizer);
     run_ = folder_.file(std::string(task) + tokenizer);
     pretrain(task, {std::string("data.tokenizer=") + tokenizer});
-    const RunConfig config = fine_tuning({});
-    const auto from = load_trained_language_model(run_);
-    const data::TokenizerPointer tokens = tokenizer_of_run(run_, from->config().tokenizer);
+    const runs::RunConfig config = fine_tuning({});
+    const auto from = runs::load_trained_language_model(run_);
+    const data::TokenizerPointer tokens = runs::tokenizer_of_run(run_, from->config().tokenizer);
     const data::TaskData task_data = tokenized(data::open_task(uncut(config.data)), *tokens, config.data.max_length);
     ClassificationJob job(config, task_data, tokens->hash());
     const at::Tensor first_rows =
@@ -98,7 +98,7 @@ TEST_F(FineTuning, RefusesOtherShapesAndTasks) {
 
 TEST_F(FineTuning, TheClassifierHasASayInWhatTheLanguageModelHasNone) {
   pretrain("mlm", {});
-  const RunConfig config = fine_tuning({"model.dropout=0.3", "model.pooling=cls", "model.pooled_norm=batch"});
+  const runs::RunConfig config = fine_tuning({"model.dropout=0.3", "model.pooling=cls", "model.pooled_norm=batch"});
   EXPECT_EQ(config.model.dropout, 0.3);
   EXPECT_EQ(config.model.pooling, "cls");
   EXPECT_EQ(config.model.pooled_norm, "batch");
@@ -107,7 +107,7 @@ TEST_F(FineTuning, TheClassifierHasASayInWhatTheLanguageModelHasNone) {
 
 TEST_F(FineTuning, LowerLayersLearnMoreSlowly) {
   pretrain("mlm", {"model.layers=2"});
-  const RunConfig config = fine_tuning({"train.layer_decay=0.5"});
+  const runs::RunConfig config = fine_tuning({"train.layer_decay=0.5"});
   const data::TaskData task = tokenized(data::open_task(uncut(config.data)), *data::byte_tokenizer(), 32);
   const ClassificationJob job(config, task);
   EXPECT_TRUE(job.has_rates());

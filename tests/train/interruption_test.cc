@@ -17,7 +17,7 @@ using cosformer::testing::TemporaryDirectory;
 using cosformer::testing::write_bytes;
 
 // A training that dies at a step, as far as its folder can tell.
-void die_at(std::int64_t step, const std::string& run, const RunConfig& config) {
+void die_at(std::int64_t step, const std::string& run, const runs::RunConfig& config) {
   Watched watched;
   watched.on_step = [&](std::int64_t now) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));  // longer than train.checkpoint_minutes below
@@ -33,15 +33,15 @@ TEST(Interruption, ACheckpointIsWrittenByTimeBeforeTheFirstEvaluation) {
   std::vector<std::string> by_time = settings;
   by_time.push_back("train.checkpoint_minutes=0.0001");
   die_at(7, run, small_run(by_time));
-  EXPECT_EQ(checkpoint_steps(run).back(), 6);
+  EXPECT_EQ(runs::checkpoint_steps(run).back(), 6);
   die_at(7, never, small_run(settings));
-  EXPECT_TRUE(checkpoint_steps(never).empty());  // after the default of some minutes
+  EXPECT_TRUE(runs::checkpoint_steps(never).empty());  // after the default of some minutes
   Watched watched;
   train_in(run, small_run(by_time), letter_task(), watched);
   EXPECT_EQ(watched.steps, 40 - 6);
   train_in(whole, small_run(settings), letter_task(), watched);
   EXPECT_EQ(numbers_of(run), numbers_of(whole));
-  EXPECT_EQ(read_bytes(best_weights_path(run)), read_bytes(best_weights_path(whole)));
+  EXPECT_EQ(read_bytes(runs::best_weights_path(run)), read_bytes(runs::best_weights_path(whole)));
 }
 
 TEST(Interruption, AClosedTerminalSavesAsCtrlCDoes) {
@@ -54,7 +54,7 @@ TEST(Interruption, AClosedTerminalSavesAsCtrlCDoes) {
       if (step == 5 && signal == SIGHUP) std::raise(signal);  // the shell says it, then the system
     };
     EXPECT_EQ(train_in(run, small_run({}), letter_task(), watched).ending, Ending::kInterrupted);
-    EXPECT_EQ(checkpoint_steps(run), std::vector<std::int64_t>{5});
+    EXPECT_EQ(runs::checkpoint_steps(run), std::vector<std::int64_t>{5});
   }
 }
 
@@ -81,7 +81,7 @@ TEST(Interruption, WhatKilledProcessesLeftIsRemovedAndNothingElse) {
   }
   std::filesystem::create_directories(run + "/checkpoints/.partial");
   write_bytes(run + "/checkpoints/.partial/model.safetensors", "torn");
-  std::filesystem::copy(checkpoint_path(run, 30), checkpoint_path(run, 20));  // killed before the third was removed
+  std::filesystem::copy(runs::checkpoint_path(run, 30), runs::checkpoint_path(run, 20));  // killed before the third was removed
   const std::vector<std::string> kept{run + "/.best.safetensors.mine.tmp", run + "/.notes.0123456789abcdef.tmp"};
   for (const std::string& path : kept) write_bytes(path, "somebody else's");
   train_in(run, small_run({}), letter_task(), watched);
@@ -92,7 +92,7 @@ TEST(Interruption, WhatKilledProcessesLeftIsRemovedAndNothingElse) {
   }
   std::sort(left.begin(), left.end());
   EXPECT_EQ(left, kept);
-  EXPECT_EQ(checkpoint_steps(run), (std::vector<std::int64_t>{30, 40}));
+  EXPECT_EQ(runs::checkpoint_steps(run), (std::vector<std::int64_t>{30, 40}));
 }
 
 // Told while most of it is still to come, and no three times too short.
@@ -110,9 +110,9 @@ TEST(Interruption, WhatATrainingWillTakeIsKnownBeforeMostOfItIsOver) {
     told = Clock::now();
     EXPECT_LT(watched.steps, 50);
   };
-  const RunConfig config = small_run({"train.steps=100", "train.eval_every=20"});
+  const runs::RunConfig config = small_run({"train.steps=100", "train.eval_every=20"});
   const data::TaskData task = letter_task();
-  create_run(folder.file("run"), config);
+  runs::create_run(folder.file("run"), config);
   ClassificationJob job(config, task);
   train({folder.file("run"), config, {}}, job, observer);
   const double took = std::chrono::duration<double>(Clock::now() - told).count();

@@ -34,7 +34,7 @@ class LanguageEvaluationTest : public ::testing::Test {
     std::vector<std::string> all{"data.test_path=" + folder_.file("test.txt"), "data.documents=stream",
                                  "data.max_length=64", "model.positions=none"};
     all.insert(all.end(), assignments.begin(), assignments.end());
-    const RunConfig config = small_language_run(folder_, "lm", all);
+    const runs::RunConfig config = small_language_run(folder_, "lm", all);
     Case result{open_text(config), nullptr};
     at::manual_seed(5);
     result.model =

@@ -10,9 +10,9 @@
 namespace cosformer::train {
 
 // `task` is lm or mlm; the text's file and the cache lie in `folder`.
-inline RunConfig small_language_run(const cosformer::testing::TemporaryDirectory& folder, const std::string& task,
+inline runs::RunConfig small_language_run(const cosformer::testing::TemporaryDirectory& folder, const std::string& task,
                                     const std::vector<std::string>& assignments) {
-  RunConfig config;
+  runs::RunConfig config;
   Settings settings;
   add_settings(settings, config);
   std::vector<std::string> all{"data.task=" + task,
@@ -34,20 +34,20 @@ inline RunConfig small_language_run(const cosformer::testing::TemporaryDirectory
                                "train.eval_every=10"};
   all.insert(all.end(), assignments.begin(), assignments.end());
   for (const std::string& assignment : all) settings.assign(assignment);
-  apply_presets(config, settings);
+  runs::apply_presets(config, settings);
   require_possible(config);
   return config;
 }
 
-inline LanguageData open_text(const RunConfig& config, const std::string& run = "no such run") {
+inline LanguageData open_text(const runs::RunConfig& config, const std::string& run = "no such run") {
   return open_language_data(config, tokenizer_for(config, run, {}), {});
 }
 
-inline TrainResult train_language_in(const std::string& folder, const RunConfig& config, Watched& watched) {
+inline TrainResult train_language_in(const std::string& folder, const runs::RunConfig& config, Watched& watched) {
   const LanguageData data = open_text(config, folder);
   LanguageJob job(config, data);
-  if (!is_run(folder)) create_run(folder, config);
-  keep_tokenizer(folder, *data.corpus.tokenizer);
+  if (!runs::is_run(folder)) runs::create_run(folder, config);
+  runs::keep_tokenizer(folder, *data.corpus.tokenizer);
   return train({folder, config, {}}, job, watched.observer());
 }
 

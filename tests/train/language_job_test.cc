@@ -24,7 +24,7 @@ TEST(LanguageJob, LearnsAPeriodicTextBelowWhatCountingReaches) {
   std::string text;
   for (int at = 0; at < 800; ++at) text += "one two one three.\n";
   write_bytes(folder.file("text.txt"), text);
-  const RunConfig config = small_language_run(
+  const runs::RunConfig config = small_language_run(
       folder, "lm", {"train.steps=120", "model.dropout=0", "train.eval_every=60", "data.window=32", "model.width=32"});
   Watched watched;
   const TrainResult result = train_language_in(folder.file("run"), config, watched);
@@ -47,7 +47,7 @@ TEST_P(ExactResume, InterruptedEqualsUninterrupted) {
   write_bytes(folder.file("text.txt"), random_text(3000));
   std::vector<std::string> assignments{"train.log_every=3"};
   assignments.insert(assignments.end(), GetParam().assignments.begin(), GetParam().assignments.end());
-  const RunConfig config = small_language_run(folder, GetParam().task, assignments);
+  const runs::RunConfig config = small_language_run(folder, GetParam().task, assignments);
   const TrainResult expected = expect_exact_resume(
       folder, [&](const std::string& run, Watched& w) { return train_language_in(run, config, w); });
   EXPECT_TRUE(std::isfinite(expected.test.at("loss")));
@@ -69,7 +69,7 @@ TEST(LanguageJob, ACarriedStateMatters) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("text.txt"), random_text(3000));
   const auto second_loss = [&](const char* carry) {
-    const RunConfig config = small_language_run(
+    const runs::RunConfig config = small_language_run(
         folder, "lm", {std::string("data.carry=") + carry, "data.max_length=64", "model.dropout=0", "train.lr=0"});
     const LanguageData data = open_text(config);
     LanguageJob job(config, data);
@@ -88,7 +88,7 @@ TEST(LanguageJob, ACarriedStateMatters) {
 TEST(LanguageJob, ACarriedStateThatDoesNotFitIsRefused) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("text.txt"), random_text(3000));
-  const RunConfig config = small_language_run(
+  const runs::RunConfig config = small_language_run(
       folder, "lm", {"data.carry=true", "data.max_length=64", "model.positions=none", "attention.convolution=3"});
   const LanguageData data = open_text(config);
   LanguageJob job(config, data);
@@ -111,7 +111,7 @@ TEST(LanguageJob, RefusesWhatDoesNotGoTogether) {
   write_bytes(folder.file("text.txt"), random_text(3000));
   const auto refusal = [&](const std::string& task, const std::vector<std::string>& assignments) {
     return message_of<UserError>([&] {
-      const RunConfig config = small_language_run(folder, task, assignments);
+      const runs::RunConfig config = small_language_run(folder, task, assignments);
       LanguageJob(config, open_text(config));
     });
   };
@@ -126,17 +126,17 @@ TEST(RunTokenizer, AnotherOneIsRefused) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("text.txt"), random_text(3000));
   const std::string run = folder.file("run");
-  RunConfig config = small_language_run(folder, "lm", {"data.tokenizer=words", "train.steps=2"});
+  runs::RunConfig config = small_language_run(folder, "lm", {"data.tokenizer=words", "train.steps=2"});
   Watched watched;
   train_language_in(run, config, watched);
-  const auto model = load_trained_language_model(run);
-  EXPECT_EQ(tokenizer_of_run(run, model->config().tokenizer)->kind_name(), "words");
+  const auto model = runs::load_trained_language_model(run);
+  EXPECT_EQ(runs::tokenizer_of_run(run, model->config().tokenizer)->kind_name(), "words");
   EXPECT_EQ(tokenizer_for(config, run, {})->hash(), model->config().tokenizer);
   config.text.tokenizer = "bytes";
   EXPECT_NE(message_of<UserError>([&] { tokenizer_for(config, run, {}); }).find("another tokenizer"),
             std::string::npos);
-  data::save_tokenizer(tokenizer_path(run), *data::byte_tokenizer());
-  EXPECT_NE(message_of<UserError>([&] { tokenizer_of_run(run, model->config().tokenizer); }).find("another tokenizer"),
+  data::save_tokenizer(runs::tokenizer_path(run), *data::byte_tokenizer());
+  EXPECT_NE(message_of<UserError>([&] { runs::tokenizer_of_run(run, model->config().tokenizer); }).find("another tokenizer"),
             std::string::npos);
 }
 

@@ -47,8 +47,8 @@ inline data::TaskData letter_task(bool with_pairs = false, unsigned seed = 7, st
   return task_of(part, static_cast<std::int64_t>(longest) + 4);
 }
 
-inline RunConfig small_run(const std::vector<std::string>& assignments) {
-  RunConfig config;
+inline runs::RunConfig small_run(const std::vector<std::string>& assignments) {
+  runs::RunConfig config;
   Settings settings;
   add_settings(settings, config);
   for (const char* assignment : {"model.layers=1", "model.width=16", "model.heads=2", "model.feed_forward=32",
@@ -61,9 +61,9 @@ inline RunConfig small_run(const std::vector<std::string>& assignments) {
   return config;
 }
 
-inline TrainResult train_in(const std::string& folder, const RunConfig& config, const data::TaskData& task,
+inline TrainResult train_in(const std::string& folder, const runs::RunConfig& config, const data::TaskData& task,
                             Watched& watched) {
-  if (!is_run(folder)) create_run(folder, config);
+  if (!runs::is_run(folder)) runs::create_run(folder, config);
   ClassificationJob job(config, task);
   return train({folder, config, {}}, job, watched.observer());
 }

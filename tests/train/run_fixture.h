@@ -21,7 +21,7 @@ struct Watched {
   std::function<void(std::int64_t)> on_step;
   Observer observer() {
     return {[this](const std::string& line) { lines.push_back(line); },
-            [this](const TrainState& state, double, double) {
+            [this](const runs::TrainState& state, double, double) {
               ++steps;
               if (on_step) on_step(state.step);
             },
@@ -71,7 +71,7 @@ inline TrainResult expect_exact_resume(const cosformer::testing::TemporaryDirect
   EXPECT_EQ(numbers_of(parts), numbers_of(whole));
   EXPECT_EQ(numbers_of(whole).size(), 8 + 3U);
   using cosformer::testing::read_bytes;
-  EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+  EXPECT_EQ(read_bytes(runs::best_weights_path(parts)), read_bytes(runs::best_weights_path(whole)));
   return expected;
 }
 

@@ -24,10 +24,10 @@
 #include "data/file_mutation.h"
 #include "models/language/language_model_file.h"
 #include "nn/tensor_file.h"
-#include "train/checkpoint.h"
+#include "runs/checkpoint.h"
 #include "train/language_fixture.h"
 #include "train/reports/metrics_log.h"
-#include "train/result_file.h"
+#include "runs/result_file.h"
 
 namespace cosformer::train {
 namespace {
@@ -53,7 +53,7 @@ class RunMutation : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TemporaryDirectory();
     write_bytes(folder_->file("text.txt"), random_text(3000));
-    const RunConfig config = small_language_run(*folder_, "lm", {"train.steps=6", "train.eval_every=3"});
+    const runs::RunConfig config = small_language_run(*folder_, "lm", {"train.steps=6", "train.eval_every=3"});
     Watched watched;
     train_language_in(folder_->file("run"), config, watched);
   }
@@ -105,7 +105,7 @@ class RunMutation : public ::testing::Test {
 const TemporaryDirectory* RunMutation::folder_ = nullptr;
 
 TEST_F(RunMutation, Settings) {
-  fuzz(file("config.toml"), 2000, [] { require_possible(read_run(run())); });
+  fuzz(file("config.toml"), 2000, [] { require_possible(runs::read_run(run())); });
 }
 
 // Numbers in them replaced by absurd ones: the model is refused before it is built.
@@ -131,7 +131,7 @@ TEST_F(RunMutation, SettingsWithAbsurdNumbers) {
     return good.substr(0, begin) + kNumbers[random() % 11] + good.substr(end);
   };
   fuzz(file("config.toml"), 150, damage, [] {
-    RunConfig config = read_run(run());
+    runs::RunConfig config = runs::read_run(run());
     require_possible(config);
     config.train.device = "cpu";
     const LanguageData data = open_text(config, run());
@@ -143,8 +143,8 @@ TEST_F(RunMutation, SettingsWithAbsurdNumbers) {
 
 // The state in checkpoint.json changed, its checksum made right.
 TEST_F(RunMutation, CheckpointWithRightChecksums) {
-  const std::int64_t step = checkpoint_steps(run()).back();
-  const std::string path = checkpoint_path(run(), step) + "/checkpoint.json", good = read_bytes(path);
+  const std::int64_t step = runs::checkpoint_steps(run()).back();
+  const std::string path = runs::checkpoint_path(run(), step) + "/checkpoint.json", good = read_bytes(path);
   const auto damage = [good](std::mt19937& random) {
     json description = json::parse(good);
     json& body = description["checkpoint"];
@@ -171,17 +171,17 @@ TEST_F(RunMutation, CheckpointWithRightChecksums) {
     if (random() % 16 == 0) part["../../config.toml"] = 1;
     return json{{"checkpoint", body}, {"crc32", crc_of(body.dump())}}.dump(1);
   };
-  const RunConfig config = read_run(run());
+  const runs::RunConfig config = runs::read_run(run());
   const LanguageData data = open_text(config, run());
-  const std::string folder = checkpoint_path(run(), step);
-  const CheckpointContent content{nn::read_all_tensors(folder + "/model.safetensors"),
+  const std::string folder = runs::checkpoint_path(run(), step);
+  const runs::CheckpointContent content{nn::read_all_tensors(folder + "/model.safetensors"),
                                   nn::read_all_tensors(folder + "/optimizer.safetensors"),
                                   "",
                                   {}};
   LanguageJob job(config, data);
   const std::string name = job.data_name();
   fuzz(path, 1500, damage, [&] {
-    const TrainState state = load_checkpoint(run(), step, content, name);
+    const runs::TrainState state = runs::load_checkpoint(run(), step, content, name);
     ASSERT_GE(state.step, 0);
     ASSERT_LE(state.step, state.total_steps);
     ASSERT_LT(state.total_steps, std::int64_t{1} << 60);
@@ -191,8 +191,8 @@ TEST_F(RunMutation, CheckpointWithRightChecksums) {
 }
 
 TEST_F(RunMutation, TensorsOfACheckpoint) {
-  const std::int64_t step = checkpoint_steps(run()).back();
-  const std::string folder = checkpoint_path(run(), step);
+  const std::int64_t step = runs::checkpoint_steps(run()).back();
+  const std::string folder = runs::checkpoint_path(run(), step);
   for (const char* name : {"/model.safetensors", "/optimizer.safetensors"}) {
     const nn::NamedTensors tensors = nn::read_all_tensors(folder + name);
     fuzz(folder + name, 700, [&] {
@@ -203,26 +203,26 @@ TEST_F(RunMutation, TensorsOfACheckpoint) {
 }
 
 TEST_F(RunMutation, CheckpointNestedDeeply) {
-  const std::int64_t step = checkpoint_steps(run()).back();
-  const std::string path = checkpoint_path(run(), step) + "/checkpoint.json", good = read_bytes(path);
+  const std::int64_t step = runs::checkpoint_steps(run()).back();
+  const std::string path = runs::checkpoint_path(run(), step) + "/checkpoint.json", good = read_bytes(path);
   std::string deep = "{\"checkpoint\": ";
   for (int at = 0; at < 100'000; ++at) deep += "{\"a\":";
   replace_bytes(path, deep + "1" + std::string(100'000, '}') + ", \"crc32\": 1}");
   EXPECT_PRED_FORMAT2(IsSubstring, "nested deeper",
-                      message_of<UserError>([&] { load_checkpoint(run(), step, {}, ""); }));
+                      message_of<UserError>([&] { runs::load_checkpoint(run(), step, {}, ""); }));
   replace_bytes(path, good);
 }
 
 TEST_F(RunMutation, Result) {
   fuzz(file("result.json"), 3000, [] {
-    read_result_summary(run());
-    read_result(run());
+    runs::read_result_summary(run());
+    runs::read_result(run());
   });
   const std::string good = read_bytes(file("result.json"));
   for (const char* other : {"{\"parameters\": \"many\"}", "{\"seconds\": [1]}", "[]", "7", "{\"parameters\": 1e300}"}) {
     replace_bytes(file("result.json"), other);
     EXPECT_PRED_FORMAT2(IsSubstring, "result.json' is not as it was written",
-                        message_of<UserError>([] { read_result_summary(run()); }));
+                        message_of<UserError>([] { runs::read_result_summary(run()); }));
   }
   replace_bytes(file("result.json"), good);
 }
@@ -240,7 +240,7 @@ TEST_F(RunMutation, Metrics) {
 }
 
 TEST_F(RunMutation, Weights) {
-  fuzz(file("best.safetensors"), 600, [] { load_trained_language_model(run()); });
+  fuzz(file("best.safetensors"), 600, [] { runs::load_trained_language_model(run()); });
 }
 
 // The description of the model in its metadata changed, everything around it right.
@@ -281,7 +281,7 @@ TEST_F(RunMutation, WeightsThatDescribeAnotherModel) {
     const std::string bytes = damage(random);
     replace_bytes(path, bytes);
     try {
-      load_trained_language_model(run());
+      runs::load_trained_language_model(run());
     } catch (const UserError&) {
       ++refused;
     }
@@ -301,20 +301,20 @@ TEST_F(RunMutation, AFlippedBitAmongTheNumbersOfTheWeightsIsNoticed) {
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
     replace_bytes(path, bytes);
     ASSERT_PRED_FORMAT2(IsSubstring, "the checksum differs",
-                        message_of<UserError>([] { load_trained_language_model(run()); }));
+                        message_of<UserError>([] { runs::load_trained_language_model(run()); }));
   }
   // Files from before there was a checksum, and those of other programs, are as good.
   const nn::NamedTensors tensors = nn::read_all_tensors(path);
   safetensors::Metadata metadata = safetensors::Reader(path).metadata();
   ASSERT_EQ(metadata.erase(nn::kChecksumKey), 1U);
   nn::write_tensors(path, tensors, metadata);
-  load_trained_language_model(run());
+  runs::load_trained_language_model(run());
   replace_bytes(path, good);
 }
 
 TEST_F(RunMutation, WeightsThatAreNotFiniteAreRefused) {
   const std::string path = file("best.safetensors"), good = read_bytes(path);
-  const auto model = load_trained_language_model(run());
+  const auto model = runs::load_trained_language_model(run());
   const safetensors::Metadata metadata = safetensors::Reader(path).metadata();
   {
     at::NoGradGuard no_grad;
@@ -322,26 +322,26 @@ TEST_F(RunMutation, WeightsThatAreNotFiniteAreRefused) {
   }
   save_weights(path, *model, metadata);
   EXPECT_PRED_FORMAT2(IsSubstring, "not finite numbers",
-                      message_of<UserError>([] { load_trained_language_model(run()); }));
+                      message_of<UserError>([] { runs::load_trained_language_model(run()); }));
   replace_bytes(path, good);
 }
 
 TEST_F(RunMutation, PipesAndDevicesInPlaceOfItsFilesAreRefusedAtOnce) {
-  const std::int64_t step = checkpoint_steps(run()).back();
-  const std::string folder = checkpoint_path(run(), step) + "/";
-  const CheckpointContent content{nn::read_all_tensors(folder + "model.safetensors"),
+  const std::int64_t step = runs::checkpoint_steps(run()).back();
+  const std::string folder = runs::checkpoint_path(run(), step) + "/";
+  const runs::CheckpointContent content{nn::read_all_tensors(folder + "model.safetensors"),
                                   nn::read_all_tensors(folder + "optimizer.safetensors"),
                                   "",
                                   {}};
   const std::vector<std::pair<std::string, std::function<void()>>> readers = {
-      {file("config.toml"), [] { read_run(run()); }},
-      {file("result.json"), [] { read_result(run()); }},
+      {file("config.toml"), [] { runs::read_run(run()); }},
+      {file("result.json"), [] { runs::read_result(run()); }},
       {file("metrics.jsonl"), [] { MetricsLog(run(), 3); }},
-      {file("best.safetensors"), [] { load_trained_language_model(run()); }},
-      {file("tokenizer"), [] { tokenizer_of_run(run()); }},
-      {folder + "checkpoint.json", [&] { load_checkpoint(run(), step, content, ""); }},
-      {folder + "model.safetensors", [&] { load_checkpoint(run(), step, content, ""); }},
-      {folder + "optimizer.safetensors", [&] { load_checkpoint(run(), step, content, ""); }},
+      {file("best.safetensors"), [] { runs::load_trained_language_model(run()); }},
+      {file("tokenizer"), [] { runs::tokenizer_of_run(run()); }},
+      {folder + "checkpoint.json", [&] { runs::load_checkpoint(run(), step, content, ""); }},
+      {folder + "model.safetensors", [&] { runs::load_checkpoint(run(), step, content, ""); }},
+      {folder + "optimizer.safetensors", [&] { runs::load_checkpoint(run(), step, content, ""); }},
   };
   Watchdog watchdog(20);
   for (const auto& [path, read] : readers) {

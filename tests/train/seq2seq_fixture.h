@@ -11,9 +11,9 @@
 namespace cosformer::train {
 
 // The pairs' file lies in `folder`.
-inline RunConfig small_seq2seq_run(const cosformer::testing::TemporaryDirectory& folder,
+inline runs::RunConfig small_seq2seq_run(const cosformer::testing::TemporaryDirectory& folder,
                                    const std::vector<std::string>& assignments) {
-  RunConfig config;
+  runs::RunConfig config;
   Settings settings;
   add_settings(settings, config);
   std::vector<std::string> all{"data.task=text_to_text", "data.path=" + folder.file("pairs.tsv"),
@@ -25,16 +25,16 @@ inline RunConfig small_seq2seq_run(const cosformer::testing::TemporaryDirectory&
                                "train.eval_every=10",    "seq2seq.decode_examples=10"};
   all.insert(all.end(), assignments.begin(), assignments.end());
   for (const std::string& assignment : all) settings.assign(assignment);
-  apply_presets(config, settings);
+  runs::apply_presets(config, settings);
   require_possible(config);
   return config;
 }
 
-inline TrainResult train_seq2seq_in(const std::string& folder, const RunConfig& config, Watched& watched) {
+inline TrainResult train_seq2seq_in(const std::string& folder, const runs::RunConfig& config, Watched& watched) {
   const Seq2SeqData data = open_seq2seq_data(config, folder, {});
   Seq2SeqJob job(config, data);
-  if (!is_run(folder)) create_run(folder, config);
-  keep_tokenizer(folder, *data.tokenizer);
+  if (!runs::is_run(folder)) runs::create_run(folder, config);
+  runs::keep_tokenizer(folder, *data.tokenizer);
   return train({folder, config, {}}, job, watched.observer());
 }
 

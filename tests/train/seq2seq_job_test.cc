@@ -43,7 +43,7 @@ class Seq2SeqResume : public ::testing::TestWithParam<const char*> {};
 TEST_P(Seq2SeqResume, InterruptedEqualsUninterrupted) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(120, 6));
-  const RunConfig config = small_seq2seq_run(folder, {std::string("model.attention=") + GetParam()});
+  const runs::RunConfig config = small_seq2seq_run(folder, {std::string("model.attention=") + GetParam()});
   expect_exact_resume(folder, [&](const std::string& run, Watched& w) { return train_seq2seq_in(run, config, w); });
 }
 
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Seq2Seq, Seq2SeqResume, ::testing::Values("cosformer_pl
 TEST(Seq2SeqEvaluation, CountsWhatTheModelSays) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(60, 6));
-  const RunConfig config = small_seq2seq_run(folder, {});
+  const runs::RunConfig config = small_seq2seq_run(folder, {});
   const Seq2SeqData data = open_seq2seq_data(config, "no such run", {});
   Seq2SeqJob job(config, data);
   const EvaluationOptions options = evaluation_options(config.train, text_input(job.model().config()), at::kCPU);
@@ -86,18 +86,18 @@ TEST(Seq2SeqData, TokenizersAreLearnedFromBothColumnsAndKept) {
   for (int row = 0; row < 30; ++row)
     table += "good morning\tguten tag " + std::string(row % 2 == 0 ? "frau" : "herr") + "\n";
   write_bytes(folder.file("pairs.tsv"), table);
-  const RunConfig config = small_seq2seq_run(folder, {"data.tokenizer=words", "train.steps=2"});
+  const runs::RunConfig config = small_seq2seq_run(folder, {"data.tokenizer=words", "train.steps=2"});
   const std::string run = folder.file("run");
   Watched watched;
   train_seq2seq_in(run, config, watched);
-  const auto model = load_trained_encoder_decoder(run);
-  const data::TokenizerPointer tokenizer = tokenizer_of_run(run, model->config().tokenizer);
+  const auto model = runs::load_trained_encoder_decoder(run);
+  const data::TokenizerPointer tokenizer = runs::tokenizer_of_run(run, model->config().tokenizer);
   EXPECT_EQ(tokenizer->kind_name(), "words");
   EXPECT_EQ(tokenizer->vocabulary(), 2 + 2 + 2 + 3);  // source, target's two, its third, <unk> <eos> <mask>
   EXPECT_EQ(model->config().model.input.max_length, 4);
-  EXPECT_NE(message_of<UserError>([&] { load_trained(run); }).find("is a text-to-text model, not a classifier"),
+  EXPECT_NE(message_of<UserError>([&] { runs::load_trained(run); }).find("is a text-to-text model, not a classifier"),
             std::string::npos);
-  EXPECT_NE(message_of<UserError>([&] { load_trained_language_model(run); }).find("not a language model"),
+  EXPECT_NE(message_of<UserError>([&] { runs::load_trained_language_model(run); }).find("not a language model"),
             std::string::npos);
 }
 
@@ -119,7 +119,7 @@ TEST(Seq2SeqJob, RefusesWhatDoesNotGoTogether) {
   write_bytes(folder.file("pairs.tsv"), reversals(60, 6));
   const auto refusal = [&](const std::vector<std::string>& assignments) {
     return message_of<UserError>([&] {
-      const RunConfig config = small_seq2seq_run(folder, assignments);
+      const runs::RunConfig config = small_seq2seq_run(folder, assignments);
       Seq2SeqJob(config, open_seq2seq_data(config, "no such run", {}));
     });
   };

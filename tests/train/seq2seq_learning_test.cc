@@ -15,7 +15,7 @@ class Reversal : public ::testing::TestWithParam<const char*> {};
 TEST_P(Reversal, IsLearnedFarAboveTheFloors) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(2000, 7));
-  const RunConfig config = small_seq2seq_run(
+  const runs::RunConfig config = small_seq2seq_run(
       folder, {std::string("model.attention=") + GetParam(), "model.width=48", "model.heads=4", "model.feed_forward=96",
                "model.dropout=0", "model.layers=2", "train.steps=500", "train.eval_every=500", "train.batch_size=32",
                "train.lr=0.003", "seq2seq.decode_examples=200", "train.log_every=50"});

@@ -58,7 +58,7 @@ TEST(Trainer, Learns) {
       train_in(folder.file("run"), small_run({"train.steps=150", "train.eval_every=50"}), letter_task(), watched);
   EXPECT_EQ(result.ending, Ending::kFinished);
   EXPECT_GT(result.test.at("accuracy"), 0.9) << "chance is a third";
-  const auto reloaded = load_trained(folder.file("run"));
+  const auto reloaded = runs::load_trained(folder.file("run"));
   EvaluationOptions options;
   options.batches.batch_size = 7;
   EXPECT_NEAR(evaluate(*reloaded, letter_task().test, options).loss, result.test.at("loss"), 1e-5);
@@ -90,7 +90,7 @@ TEST(Trainer, KeepsTheLowerLossOfEquallyAccurateWeights) {
 TEST(Trainer, GoesOnWithNothingButItsOwnData) {
   const TemporaryDirectory folder;
   const std::string run = folder.file("run");
-  const RunConfig config = small_run({});
+  const runs::RunConfig config = small_run({});
   Watched watched;
   watched.on_step = [](std::int64_t step) {
     if (step == 15) std::raise(SIGINT);
@@ -124,7 +124,7 @@ TEST(Trainer, GoesOnExactlyAfterInterruptions) {
     SCOPED_TRACE(::testing::PrintToString(variant));
     std::vector<std::string> assignments{"train.log_every=3", "model.dropout=0.2"};
     assignments.insert(assignments.end(), variant.begin(), variant.end());
-    const RunConfig config = small_run(assignments);
+    const runs::RunConfig config = small_run(assignments);
     const data::TaskData task = config.train.rotate ? image_task(6, 6) : letter_task();
     const std::string whole = folder.file("whole-" + variant.front()), parts = folder.file("parts-" + variant.front());
     Watched watched;
@@ -141,7 +141,7 @@ TEST(Trainer, GoesOnExactlyAfterInterruptions) {
     } while (result.ending == Ending::kInterrupted && processes < 20);
     EXPECT_EQ(processes, 7);
     EXPECT_EQ(numbers_of(parts), numbers_of(whole));
-    EXPECT_EQ(read_bytes(best_weights_path(parts)), read_bytes(best_weights_path(whole)));
+    EXPECT_EQ(read_bytes(runs::best_weights_path(parts)), read_bytes(runs::best_weights_path(whole)));
   }
 }
 
@@ -168,7 +168,7 @@ TEST(Trainer, TurnsImagesAfterThePlainEpochs) {
 }
 
 TEST(Trainer, RefusesToTurnWhatIsNotSquare) {
-  const RunConfig config = small_run({"train.rotate=true"});
+  const runs::RunConfig config = small_run({"train.rotate=true"});
   EXPECT_NE(message_of<UserError>([&] { ClassificationJob(config, image_task(6, 5)); }).find("6 x 5"),
             std::string::npos);
   EXPECT_THROW(ClassificationJob(config, letter_task()), UserError);
@@ -191,7 +191,7 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithItsStepAndLeavesTheCheckpoint) {
   const TemporaryDirectory folder;
   const std::string run = folder.file("run");
   Watched watched;
-  const RunConfig config = small_run({"train.lr=1e30", "train.clip=0", "train.schedule=constant",
+  const runs::RunConfig config = small_run({"train.lr=1e30", "train.clip=0", "train.schedule=constant",
                                       "train.warmup_steps=12", "train.checkpoint_every=1"});
   const std::string message = message_of<Failure>([&] { train_in(run, config, letter_task(), watched); });
   EXPECT_NE(message.find("at step "), std::string::npos) << message;
@@ -232,15 +232,15 @@ TEST(Trainer, TrainsOnPairs) {
 
 TEST(RunFolder, IsLockedAndNotMixedUp) {
   const TemporaryDirectory folder;
-  const RunConfig config = small_run({});
+  const runs::RunConfig config = small_run({});
   cosformer::testing::write_bytes(folder.file("note.txt"), "mine");
-  EXPECT_THROW(create_run(folder.path(), config), UserError);
-  create_run(folder.file("run"), config);
-  EXPECT_EQ(to_toml(read_run(folder.file("run"))), to_toml(config));
-  EXPECT_THROW(read_run(folder.file("nowhere")), UserError);
-  EXPECT_THROW(load_trained(folder.file("run")), UserError);
-  const RunLock lock(folder.file("run"));
-  EXPECT_THROW(RunLock(folder.file("run")), UserError);
+  EXPECT_THROW(runs::create_run(folder.path(), config), UserError);
+  runs::create_run(folder.file("run"), config);
+  EXPECT_EQ(runs::to_toml(runs::read_run(folder.file("run"))), runs::to_toml(config));
+  EXPECT_THROW(runs::read_run(folder.file("nowhere")), UserError);
+  EXPECT_THROW(runs::load_trained(folder.file("run")), UserError);
+  const runs::RunLock lock(folder.file("run"));
+  EXPECT_THROW(runs::RunLock(folder.file("run")), UserError);
 }
 
 }  // namespace

@@ -36,20 +36,20 @@ struct Options {
 struct Looked {
   std::string name;
   std::shared_ptr<models::Classifier> model;
-  train::RunConfig config;
+  runs::RunConfig config;
 };
 
-train::RunConfig fresh_config(const Options& o, const std::string& attention) {
-  train::RunConfig config;
+runs::RunConfig fresh_config(const Options& o, const std::string& attention) {
+  runs::RunConfig config;
   Settings settings;
-  train::add_settings(settings, config);
+  runs::add_settings(settings, config);
   if (!o.config.empty()) settings.read_toml_file(o.config);
   for (const std::string& assignment : o.assignments) settings.assign(assignment);
   if (!o.task.empty()) settings.set("data.task", o.task, "--task");
   if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");
   settings.set("model.attention", attention, "--attention");
   models::apply_preset(config.model, settings);
-  train::require_possible(config);
+  runs::require_possible(config);
   return config;
 }
 
@@ -70,7 +70,7 @@ std::vector<Looked> trained_models(const Options& o) {
   }
   std::vector<Looked> all;
   for (const std::string& run : o.runs) {
-    Looked looked{"", train::load_trained(run), train::read_run(run)};
+    Looked looked{"", runs::load_trained(run), runs::read_run(run)};
     looked.name = models::label_of(looked.config.model);
     all.push_back(std::move(looked));
     require_same_inputs(o.runs.front(), all.front(), run, all.back());
@@ -79,7 +79,7 @@ std::vector<Looked> trained_models(const Options& o) {
   return all;
 }
 
-data::TaskData open_data(const train::RunConfig& config) {
+data::TaskData open_data(const runs::RunConfig& config) {
   return data::open_task(config.data, progress_line(config.data.task, "examples"));
 }
 
@@ -103,7 +103,7 @@ data::Batch one_example(const Options& o, const Looked& first, const data::Datas
     throw UserError("--example " + std::to_string(o.example) + ": there are " + std::to_string(dataset->size()));
   }
   const models::InputConfig& input = first.model->config().input;
-  train::TrainConfig one = first.config.train;
+  runs::TrainConfig one = first.config.train;
   one.fixed_width = false;
   data::BatchOptions options = train::batch_options(one, input);
   options.width_multiple = 1;  // no padding: every row and column of the picture is a token
@@ -144,7 +144,7 @@ std::vector<std::string> labels_of(const Looked& looked, const SeenModel& seen, 
 }
 
 void run_attention_map(const Options& o) {
-  const bool language = !o.runs.empty() && train::is_language(train::read_run(o.runs.front()));
+  const bool language = !o.runs.empty() && runs::is_language(runs::read_run(o.runs.front()));
   if (language) {
     if (!o.input.empty() || !o.config.empty() || !o.task.empty() || !o.attention.empty() || !o.assignments.empty() ||
         !o.data_path.empty()) {

@@ -12,7 +12,7 @@
 #include "data/tokenizers/stream_decoder.h"
 #include "data/tokenizers/tokenizer.h"
 #include "train/inputs/language_data.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 namespace {
@@ -44,11 +44,11 @@ std::vector<std::string> labels_of(const std::vector<std::int32_t>& tokens, cons
 }
 
 SeenModel look_at(const std::string& run, const std::string& text, long long layer) {
-  if (!train::is_language(train::read_run(run))) {
+  if (!runs::is_language(runs::read_run(run))) {
     throw UserError("'" + run + "' is no language model; look at models of one kind side by side");
   }
-  const auto model = train::load_trained_language_model(run);
-  const data::TokenizerPointer tokenizer = train::tokenizer_of_run(run, model->config().tokenizer);
+  const auto model = runs::load_trained_language_model(run);
+  const data::TokenizerPointer tokenizer = runs::tokenizer_of_run(run, model->config().tokenizer);
   std::vector<std::int32_t> tokens{tokenizer->end_of_document()};
   tokenizer->encode(text, tokens);
   const auto count = static_cast<std::int64_t>(tokens.size());

@@ -14,7 +14,7 @@
 #include "nn/mechanisms/attention_traits.h"
 #include "ops/torch_compat.h"
 #include "train/inputs/device_batch.h"
-#include "train/precision.h"
+#include "runs/device.h"
 #include "train/training_step.h"
 
 namespace cosformer::cli {
@@ -142,7 +142,7 @@ class Training {
 
   double inference_milliseconds(int together) {
     const at::NoGradGuard no_grad;
-    const train::AutocastScope autocast(batch.first.content.device(), bfloat16_);
+    const runs::AutocastScope autocast(batch.first.content.device(), bfloat16_);
     wait();
     const auto start = Clock::now();
     for (int at = 0; at < together; ++at) train::logits_of(*model, batch);
@@ -164,7 +164,7 @@ class Training {
   }
 
   bool on_gpu_, bfloat16_;
-  train::TrainConfig config_;
+  runs::TrainConfig config_;
   std::unique_ptr<train::FlatParameters> parameters_;
   std::unique_ptr<train::AdamW> optimizer_;
   std::unique_ptr<train::TrainingStep> step_;

@@ -101,7 +101,7 @@ class Comparison {
       setenv("OMP_NUM_THREADS", std::to_string(config_.threads).c_str(), 1);
       at::set_num_threads(static_cast<int>(config_.threads));
     }
-    const train::RunLock lock(folder_);
+    const runs::RunLock lock(folder_);
     try {
       say("comparison in " + folder_ + ": " + std::to_string(plan_.cells.size()) + " cells, " +
           std::to_string(config_.models.size() * config_.speed.lengths.size()) + " measurements of speed");
@@ -118,7 +118,7 @@ class Comparison {
  private:
   void require_own_folder() const {
     const bool is_new = !fs::exists(folder_) || (fs::is_directory(folder_) && fs::is_empty(folder_));
-    if (!is_new && (!fs::is_directory(fs::path(folder_) / "cells") || train::is_run(folder_))) {
+    if (!is_new && (!fs::is_directory(fs::path(folder_) / "cells") || runs::is_run(folder_))) {
       throw UserError("'" + folder_ + "' exists and is not a comparison; choose another folder with --out");
     }
   }

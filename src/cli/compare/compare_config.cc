@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cli/terminal/lists.h"
 #include "nn/mechanisms/attention_config.h"
-#include "train/setting_readers.h"
+#include "runs/setting_readers.h"
 
 namespace cosformer::cli {
 namespace {
@@ -118,33 +118,33 @@ void require_complete(const CompareConfig& c, const std::string& where) {
 void require_read_settings(const CompareConfig& c) {
   std::optional<std::vector<std::string>> by_none;
   for (const ComparedTask& task : c.tasks) {
-    train::RunConfig own_config, config;
+    runs::RunConfig own_config, config;
     Settings own, all;
-    train::add_settings(own, own_config);
-    train::add_settings(all, config);
+    runs::add_settings(own, own_config);
+    runs::add_settings(all, config);
     all.read_values(c.settings);
     for (Settings* settings : {&own, &all}) {
       settings->read_values(task.file);
       for (const std::string& assignment : task.assignments) settings->assign(assignment);
     }
     for (const std::string& assignment : c.assignments) all.assign(assignment);
-    train::require_read(own, config.data);
-    const std::vector<std::string> unread = train::unread_settings(all, config.data);
+    runs::require_read(own, config.data);
+    const std::vector<std::string> unread = runs::unread_settings(all, config.data);
     if (!by_none) by_none = unread;
     std::erase_if(*by_none,
                   [&](const std::string& key) { return std::find(unread.begin(), unread.end(), key) == unread.end(); });
   }
   if (!by_none || by_none->empty()) return;
   std::string list;
-  for (const std::string& key : *by_none) list += (list.empty() ? "" : ", ") + train::with_readers(key);
+  for (const std::string& key : *by_none) list += (list.empty() ? "" : ", ") + runs::with_readers(key);
   throw UserError("settings: no task of this comparison reads " + list + "; leave that out");
 }
 
 // Settings that no cell could have are refused before anything runs.
 void require_known_settings(const CompareConfig& c) {
-  train::RunConfig run;
+  runs::RunConfig run;
   Settings settings;
-  train::add_settings(settings, run);
+  runs::add_settings(settings, run);
   settings.read_values(c.settings);
   for (const std::string& assignment : c.assignments) settings.assign(assignment);
   for (const ComparedTask& task : c.tasks) {
@@ -225,10 +225,10 @@ CompareConfig compare_config_from(const CompareFlags& flags) {
   for (const std::string& length : section.lengths) lengths += (lengths.empty() ? "" : ",") + length;
   if (!lengths.empty()) c.speed.lengths = parse_numbers("--lengths", lengths, 1, 1LL << 30);
   if (c.tasks.empty()) {
-    const train::RunConfig run = [&] {
-      train::RunConfig r;
+    const runs::RunConfig run = [&] {
+      runs::RunConfig r;
       Settings s;
-      train::add_settings(s, r);
+      runs::add_settings(s, r);
       s.read_values(c.settings);
       for (const std::string& assignment : c.assignments) s.assign(assignment);
       return r;
@@ -243,11 +243,11 @@ CompareConfig compare_config_from(const CompareFlags& flags) {
   return c;
 }
 
-train::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& task, const ComparedModel& model,
+runs::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& task, const ComparedModel& model,
                                std::int64_t seed) {
-  train::RunConfig run;
+  runs::RunConfig run;
   Settings settings;
-  train::add_settings(settings, run);
+  runs::add_settings(settings, run);
   settings.read_values(config.settings);
   settings.read_values(task.file);
   for (const std::string& assignment : task.assignments) settings.assign(assignment);
@@ -255,8 +255,8 @@ train::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& 
   settings.set("model.attention", model.attention, "attention");
   for (const std::string& assignment : model.assignments) settings.assign(assignment);
   settings.set("train.seed", std::to_string(seed), "seed");
-  train::apply_presets(run, settings);
-  train::require_possible(run);
+  runs::apply_presets(run, settings);
+  runs::require_possible(run);
   return run;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/formats/toml_values.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 
@@ -58,7 +58,7 @@ CompareConfig compare_config_from(const CompareFlags& flags);
 
 // The settings of one cell before parameters are matched: the file's, the task's, --set, the model's. Throws UserError
 // for what cannot be.
-train::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& task, const ComparedModel& model,
+runs::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& task, const ComparedModel& model,
                                std::int64_t seed);
 
 }  // namespace cosformer::cli

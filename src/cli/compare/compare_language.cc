@@ -17,7 +17,7 @@ data::Progress progress(const std::string& what) {
 }
 
 // The settings that decide which text is read, and how a tokenizer is learned from it.
-std::string text_of(const train::RunConfig& c) {
+std::string text_of(const runs::RunConfig& c) {
   std::string text;
   for (const std::string& part : {c.data.path, c.data.valid_path, c.data.test_path, c.text.documents, c.text.text_field,
                                   c.text.tokenizer, std::to_string(c.text.tokenizer_vocabulary),
@@ -30,8 +30,8 @@ std::string text_of(const train::RunConfig& c) {
 
 }  // namespace
 
-data::TokenizerPointer ComparedText::tokenizer_for(const train::RunConfig& config, const std::string& folder) {
-  const bool has_own = train::is_run(folder) && train::tokenizer_of_run(folder) != nullptr;
+data::TokenizerPointer ComparedText::tokenizer_for(const runs::RunConfig& config, const std::string& folder) {
+  const bool has_own = runs::is_run(folder) && runs::tokenizer_of_run(folder) != nullptr;
   if (!has_own && learned_ && learned_by_ == text_of(config)) return learned_;
   const data::TokenizerPointer tokenizer = train::tokenizer_for(config, folder, progress);
   learned_by_ = text_of(config);
@@ -39,11 +39,11 @@ data::TokenizerPointer ComparedText::tokenizer_for(const train::RunConfig& confi
   return tokenizer;
 }
 
-std::int64_t ComparedText::parameters_of(const train::RunConfig& config, const data::Tokenizer& tokenizer) {
+std::int64_t ComparedText::parameters_of(const runs::RunConfig& config, const data::Tokenizer& tokenizer) {
   return models::LanguageModel(train::language_model_config(config, tokenizer)).parameter_count();
 }
 
-const train::LanguageData& ComparedText::open(const train::RunConfig& config, const data::TokenizerPointer& tokenizer) {
+const train::LanguageData& ComparedText::open(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer) {
   const std::string key = text_of(config) + tokenizer->hash();
   if (first_ && first_of_ == key) return *first_;
   if (other_ && other_of_ == key) return *other_;
@@ -53,8 +53,8 @@ const train::LanguageData& ComparedText::open(const train::RunConfig& config, co
   return *place;
 }
 
-long long ComparedText::steps_of(const train::RunConfig& config, const data::TokenizerPointer& tokenizer) {
-  train::RunConfig on_cpu = config;
+long long ComparedText::steps_of(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer) {
+  runs::RunConfig on_cpu = config;
   on_cpu.train.device = "cpu";  // nothing is computed
   const train::LanguageJob job(on_cpu, open(config, tokenizer));
   if (config.train.steps > 0) return config.train.steps;

@@ -5,7 +5,7 @@
 
 #include "cli/compare/compare_results.h"
 #include "train/inputs/language_data.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 
@@ -16,19 +16,19 @@ class ComparedText {
 
   // What the cell's run in `folder` reads with: the run's own where there is one, else the settings', which is learned
   // at most once. Throws UserError.
-  data::TokenizerPointer tokenizer_for(const train::RunConfig& config, const std::string& folder);
+  data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& folder);
 
   // Parameters of the model. Throws UserError for one that cannot be.
-  static std::int64_t parameters_of(const train::RunConfig& config, const data::Tokenizer& tokenizer);
+  static std::int64_t parameters_of(const runs::RunConfig& config, const data::Tokenizer& tokenizer);
 
   // Optimiser steps of the run. Throws UserError for a run that cannot be trained.
-  long long steps_of(const train::RunConfig& config, const data::TokenizerPointer& tokenizer);
+  long long steps_of(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer);
 
   // Of the first cell's text; none before steps_of was called.
   std::optional<TaskFloors> floors() const;
 
  private:
-  const train::LanguageData& open(const train::RunConfig& config, const data::TokenizerPointer& tokenizer);
+  const train::LanguageData& open(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer);
 
   std::string task_;
   std::string learned_by_;  // the settings by which `learned_` was learned

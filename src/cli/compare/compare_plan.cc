@@ -14,7 +14,7 @@
 #include "data/baselines/floor.h"
 #include "data/batches/batch_stream.h"
 #include "train/inputs/batching.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::cli {
 namespace {
@@ -55,7 +55,7 @@ std::int64_t matched_feed_forward(std::int64_t asked, std::int64_t parameters, s
   return std::llround(std::max(least, width));
 }
 
-long long steps_of(const train::RunConfig& run, const data::TaskData& task, const models::InputConfig& input) {
+long long steps_of(const runs::RunConfig& run, const data::TaskData& task, const models::InputConfig& input) {
   if (run.train.steps > 0) return run.train.steps;
   const data::BatchStream stream(task.train, train::batch_options(run.train, input),
                                  static_cast<std::uint64_t>(run.train.seed), {});
@@ -111,30 +111,30 @@ class TaskPlanner {
   }
 
   void build(PlannedCell& cell) {
-    train::device_of(cell.config.train);
+    runs::device_of(cell.config.train);
     if (cell.result.is_language) return build_language(cell);
-    if (train::is_language(cell.config) || train::is_text_to_text(cell.config)) {
+    if (runs::is_language(cell.config) || runs::is_text_to_text(cell.config)) {
       throw UserError("models of the task '" + cell.config.data.task +
                       "' are not compared here; cosformer eval RUN RUN compares such runs");
     }
     if (!data_) data_ = data::open_task(cell.config.data, progress_line(task_.name, "examples"));
     const models::InputConfig input = train::input_of(*data_);
-    match(cell, [&](const train::RunConfig& config) {
+    match(cell, [&](const runs::RunConfig& config) {
       models::ModelConfig model = config.model;
       model.input = input;
       return parameters_of(model);
     });
     cell.steps = steps_of(cell.config, *data_, input);
-    const train::TrainConfig& t = cell.config.train;
+    const runs::TrainConfig& t = cell.config.train;
     cell.work = static_cast<double>(cell.steps * t.accumulate) *
                 static_cast<double>(t.token_budget > 0 ? t.token_budget : t.batch_size * input.max_length);
   }
 
   void build_language(PlannedCell& cell) {
     cell.tokenizer = text_.tokenizer_for(cell.config, cell.result.folder);
-    match(cell, [&](const train::RunConfig& config) { return ComparedText::parameters_of(config, *cell.tokenizer); });
+    match(cell, [&](const runs::RunConfig& config) { return ComparedText::parameters_of(config, *cell.tokenizer); });
     cell.steps = text_.steps_of(cell.config, cell.tokenizer);
-    const train::TrainConfig& t = cell.config.train;
+    const runs::TrainConfig& t = cell.config.train;
     cell.work = static_cast<double>(cell.steps * t.accumulate) *
                 static_cast<double>(t.batch_size > 0 ? t.batch_size * cell.config.text.window : t.token_budget);
   }
@@ -145,7 +145,7 @@ class TaskPlanner {
     std::int64_t parameters = parameters_with(cell.config);
     if (!reference_) reference_ = parameters;
     if (config_.match_parameters && parameters != *reference_) {
-      train::RunConfig wider = cell.config;
+      runs::RunConfig wider = cell.config;
       ++wider.model.feed_forward;
       cell.config.model.feed_forward =
           matched_feed_forward(cell.config.model.feed_forward, parameters, parameters_with(wider), *reference_);
@@ -172,8 +172,8 @@ class TaskPlanner {
 };
 
 void require_unchanged(const PlannedCell& cell) {
-  if (cell.result.state == CellState::kCannot || !train::is_run(cell.result.folder)) return;
-  const std::string difference = first_difference(train::read_run(cell.result.folder), cell.config);
+  if (cell.result.state == CellState::kCannot || !runs::is_run(cell.result.folder)) return;
+  const std::string difference = first_difference(runs::read_run(cell.result.folder), cell.config);
   if (difference.empty()) return;
   throw UserError("'" + cell.result.folder + "' was begun with other settings (" + difference +
                   "); give the settings of before, or another folder with --out");

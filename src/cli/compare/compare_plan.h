@@ -12,7 +12,7 @@ namespace cosformer::cli {
 
 struct PlannedCell {
   CellResult result;  // what is known: names, seed, folder; `state` is kCannot where the model cannot be
-  train::RunConfig config;
+  runs::RunConfig config;
   data::TokenizerPointer tokenizer;  // of a language model: its run keeps it
   long long steps = 0;
   double work = 0;  // in tokens, to estimate the time that it takes

@@ -18,7 +18,7 @@
 #include "cli/terminal/child_process.h"
 #include "train/inputs/language_data.h"
 #include "train/interrupt.h"
-#include "train/result_file.h"
+#include "runs/result_file.h"
 
 namespace cosformer::cli {
 namespace {
@@ -34,7 +34,7 @@ std::string file_in(const CellResult& cell, const char* name) {
 
 // Takes over what a finished training wrote; whether it has finished.
 bool take_result(CellResult& cell) {
-  const auto result = train::read_result_summary(cell.folder);
+  const auto result = runs::read_result_summary(cell.folder);
   if (!result) return false;
   cell.accuracy = result->test_accuracy;
   cell.test_examples = result->test_examples;
@@ -78,7 +78,7 @@ Metrics last_metrics(const CellResult& cell) {
 void wait_for_lock(const std::string& folder) {
   for (int attempt = 0;; ++attempt) {
     try {
-      const train::RunLock lock(folder);
+      const runs::RunLock lock(folder);
       return;
     } catch (const UserError&) {
       if (attempt == kLockPatience || train::InterruptScope::requested()) throw;
@@ -99,8 +99,8 @@ class CellRunner {
   void run(std::size_t number, PlannedCell& cell) {
     CellResult& r = cell.result;
     progress_.begin(number, label_of(r), cell.work);
-    if (!train::is_run(r.folder)) train::create_run(r.folder, cell.config);
-    if (cell.tokenizer) train::keep_tokenizer(r.folder, *cell.tokenizer);
+    if (!runs::is_run(r.folder)) runs::create_run(r.folder, cell.config);
+    if (cell.tokenizer) runs::keep_tokenizer(r.folder, *cell.tokenizer);
     const std::string output = file_in(r, "output.txt");
     ChildEnd end;
     try {

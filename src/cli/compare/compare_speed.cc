@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/terminal/child_process.h"
 #include "train/interrupt.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::cli {
 namespace {
@@ -43,15 +43,15 @@ bool is_of_model(const std::string& key) {
 
 // What every measurement has in common.
 std::vector<std::string> shared_arguments(const CompareConfig& config) {
-  train::RunConfig run;
+  runs::RunConfig run;
   Settings settings;
-  train::add_settings(settings, run);
+  runs::add_settings(settings, run);
   settings.read_values(config.settings);
   settings.read_values(config.tasks.front().file);
   for (const std::string& assignment : config.tasks.front().assignments) settings.assign(assignment);
   for (const std::string& assignment : config.assignments) settings.assign(assignment);
   const models::ModelConfig& m = run.model;
-  const std::string device = train::device_of(run.train).is_cuda() ? "cuda" : "cpu";
+  const std::string device = runs::device_of(run.train).is_cuda() ? "cuda" : "cpu";
   std::vector<std::string> arguments{"--causal",       m.causal ? "yes" : "no",
                                      "--batch",        std::to_string(config.speed.batch),
                                      "--width",        std::to_string(m.width),

@@ -14,9 +14,9 @@
 #include "data/readers/file_content.h"
 #include "data/tokenizers/stream_decoder.h"
 #include "serve/generator.h"
-#include "serve/language_run.h"
+#include "runs/language_run.h"
 #include "serve/stop_filter.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::cli {
 namespace {
@@ -135,10 +135,10 @@ void run_generate(const Options& o) {
   }
   if (!o.save_session.empty()) require_writable(o.save_session);
   if (o.logits && !o.json) throw UserError("--logits needs --json, which it adds to");
-  const serve::LanguageRun run = serve::open_language_run(o.run);
-  train::TrainConfig where;
+  const runs::LanguageRun run = runs::open_language_run(o.run);
+  runs::TrainConfig where;
   where.device = o.device;
-  run.model->to(train::device_of(where));
+  run.model->to(runs::device_of(where));
   const serve::Generator generator(run.model, run.tokenizer);
   const bool keeps = !o.session.empty() || !o.save_session.empty();
   const serve::SessionOwner owner = keeps ? generator.owner() : serve::SessionOwner{};

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
-#include "models/run_bundle.h"
+#include "runs/run_bundle.h"
 #include "train/inputs/language_data.h"
-#include "train/result_file.h"
+#include "runs/result_file.h"
 
 namespace cosformer::cli {
 namespace {
@@ -28,16 +28,16 @@ std::optional<std::string> content_of(const std::string& path) {
 }
 
 void run_bundle(const Options& o) {
-  if (models::is_file(o.run)) throw UserError("'" + o.run + "' is a file; a bundle is made of a run's folder");
-  const train::RunConfig config = train::read_run(o.run);
-  const std::string weights = train::trained_weights_path(o.run);
+  if (runs::is_file(o.run)) throw UserError("'" + o.run + "' is a file; a bundle is made of a run's folder");
+  const runs::RunConfig config = runs::read_run(o.run);
+  const std::string weights = runs::trained_weights_path(o.run);
   const std::string name = fs::absolute(fs::path(o.run) / "").lexically_normal().parent_path().filename().string();
   const std::string out = o.out.empty() ? name + ".safetensors" : o.out;
-  models::BundleContent content{train::to_toml(config), content_of(train::tokenizer_path(o.run)),
-                                content_of(train::result_path(o.run))};
+  runs::BundleContent content{runs::to_toml(config), content_of(runs::tokenizer_path(o.run)),
+                                content_of(runs::result_path(o.run))};
   if (!content.result) std::printf("note: the run has not ended; these are its best weights so far\n");
-  models::write_bundle(out, weights, content);
-  const std::string use = train::is_language(config) ? (config.data.task == "lm" ? "generate " + out + " --prompt TEXT"
+  runs::write_bundle(out, weights, content);
+  const std::string use = runs::is_language(config) ? (config.data.task == "lm" ? "generate " + out + " --prompt TEXT"
                                                                                  : "eval " + out + " --data FILE")
                                                      : "predict " + out + " --input FILE";
   std::printf("wrote %s (%s): weights, settings, %s\nnext: cosformer %s\n", out.c_str(),

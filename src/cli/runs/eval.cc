@@ -8,7 +8,7 @@
 #include "cli/runs/eval_seq2seq.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 namespace {
@@ -22,9 +22,9 @@ struct Options {
 
 void run_eval(const Options& o, const CLI::App& app) {
   const std::string& run = o.runs.front();
-  const train::RunConfig first = train::read_run(run);
+  const runs::RunConfig first = runs::read_run(run);
   const bool part_given = app.get_option("--part")->count() > 0;
-  if (train::is_language(first)) {
+  if (runs::is_language(first)) {
     const bool masked = first.data.task == "mlm";
     refuse_given(app, {"--write"}, "is for text-to-text runs, and '" + run + "' is a language model");
     if (masked)
@@ -32,7 +32,7 @@ void run_eval(const Options& o, const CLI::App& app) {
     eval_language({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.carry, o.context, o.json});
     return;
   }
-  const bool answers = train::is_text_to_text(first);
+  const bool answers = runs::is_text_to_text(first);
   refuse_given(app, {"--carry", "--context"},
                "is for language models, and '" + run + "' is a " + (answers ? "text-to-text model" : "classifier"));
   if (answers) {

@@ -13,7 +13,7 @@
 #include "data/readers/unlabelled/prediction_input.h"
 #include "data/tasks/task_parts.h"
 #include "train/initial_weights.h"
-#include "train/trained_data.h"
+#include "runs/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -47,15 +47,15 @@ std::string number(std::uint64_t value) {
 }  // namespace
 
 EvaluatedData::EvaluatedData(const std::string& run, const std::string& path, const std::string& part, bool part_given)
-    : run_(run), part_(part), config_(train::read_run(run)), trained_path_(config_.data.path) {
+    : run_(run), part_(part), config_(runs::read_run(run)), trained_path_(config_.data.path) {
   if (path.empty()) {
-    train::require_data_there(run, config_);
+    runs::require_data_there(run, config_);
     require_unchanged(run, config_);
     return;
   }
   config_.data.path = path;
   try {
-    if (train::is_trained_on(run, data_name(run, config_)) == train::SameData::kYes) return;  // they have moved
+    if (runs::is_trained_on(run, data_name(run, config_)) == runs::SameData::kYes) return;  // they have moved
   } catch (const UserError&) {  // it need not be all that a training needs
   }
   opened_.clear();
@@ -74,21 +74,21 @@ const data::TaskData& EvaluatedData::opened(bool uncut) {
   return opened_.emplace(uncut, data::open_task(data, progress_line(data.task, "examples"))).first->second;
 }
 
-std::string EvaluatedData::data_name(const std::string& run, const train::RunConfig& config) {
-  const data::TokenizerPointer tokenizer = train::tokenizer_of_classifier(run);
+std::string EvaluatedData::data_name(const std::string& run, const runs::RunConfig& config) {
+  const data::TokenizerPointer tokenizer = runs::tokenizer_of_classifier(run);
   const data::TaskData& task = opened(tokenizer != nullptr);
   return data::fingerprint(tokenizer ? train::tokenized(task, *tokenizer, config.data.max_length) : task);
 }
 
-void EvaluatedData::require_unchanged(const std::string& run, const train::RunConfig& config) {
-  switch (train::is_trained_on(run, data_name(run, config))) {
-    case train::SameData::kYes: return;
-    case train::SameData::kUnknown:
+void EvaluatedData::require_unchanged(const std::string& run, const runs::RunConfig& config) {
+  switch (runs::is_trained_on(run, data_name(run, config))) {
+    case runs::SameData::kYes: return;
+    case runs::SameData::kUnknown:
       notes_.push_back("'" + run +
                        "' does not say which data it was trained on, so that nobody can tell whether these "
                        "are the same");
       return;
-    case train::SameData::kNo: break;
+    case runs::SameData::kNo: break;
   }
   throw UserError(
       "the data are not those that '" + run +
@@ -131,7 +131,7 @@ data::DatasetPointer EvaluatedData::own_rows() {
 data::DatasetPointer EvaluatedData::own_parts(const std::string& part) {
   const bool has_parts = data::task_kind(config_.data.task).usual_path != nullptr;
   data::DataConfig data = config_.data;
-  if (data::is_folder(data.path) && train::tokenizer_of_classifier(run_)) data = train::uncut(data);
+  if (data::is_folder(data.path) && runs::tokenizer_of_classifier(run_)) data = train::uncut(data);
   if (!has_parts) {
     for (std::string* other :
          {&data.valid_path, &data.test_path, &data.labels_path, &data.valid_labels_path, &data.test_labels_path}) {
@@ -181,7 +181,7 @@ data::DatasetPointer EvaluatedData::examples_for(const std::string& run, const t
     return own_;
   }
   if (run != run_) {
-    train::RunConfig other = one.config();
+    runs::RunConfig other = one.config();
     if (!config_.data.path.empty()) other.data.path = config_.data.path;
     const std::string differs = one.config().data.path != trained_path_ ? "data.path = \"" + one.config().data.path +
                                                                               "\" there, \"" + trained_path_ + "\" here"
@@ -237,8 +237,8 @@ std::vector<data::Floor> EvaluatedData::floors() {
   }
   config_.data.path = trained_path_;
   try {
-    train::require_data_there(run_, config_);
-    if (train::is_trained_on(run_, data_name(run_, config_)) == train::SameData::kYes) {
+    runs::require_data_there(run_, config_);
+    if (runs::is_trained_on(run_, data_name(run_, config_)) == runs::SameData::kYes) {
       return data::floors(*opened_.begin()->second.train, *own_);
     }
   } catch (const UserError&) {  // without what it was trained on, the rules have nothing to learn from

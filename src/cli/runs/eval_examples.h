@@ -36,14 +36,14 @@ class EvaluatedData {
  private:
   // The task's data, cut by the settings or not.
   const data::TaskData& opened(bool uncut);
-  std::string data_name(const std::string& run, const train::RunConfig& config);
+  std::string data_name(const std::string& run, const runs::RunConfig& config);
   void open_own(const std::string& part);
   data::DatasetPointer own_rows();
   data::DatasetPointer own_parts(const std::string& part);
-  void require_unchanged(const std::string& run, const train::RunConfig& config);
+  void require_unchanged(const std::string& run, const runs::RunConfig& config);
 
   std::string run_, part_, own_path_;
-  train::RunConfig config_;   // of `run`, with the path that is used
+  runs::RunConfig config_;   // of `run`, with the path that is used
   std::string trained_path_;  // as the run has it
   std::map<bool, data::TaskData> opened_;
   data::DatasetPointer own_;

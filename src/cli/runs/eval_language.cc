@@ -14,10 +14,10 @@
 #include "cli/terminal/progress_line.h"
 #include "data/baselines/lm_floor.h"
 #include "data/dataset/fingerprint.h"
-#include "models/run_bundle.h"
+#include "runs/run_bundle.h"
 #include "train/jobs/language_job.h"
-#include "train/precision.h"
-#include "train/trained_data.h"
+#include "runs/device.h"
+#include "runs/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -38,9 +38,9 @@ struct Request : LanguageEvalOptions {
 
 // The text of the first run's settings, in the tokens of `folder`, whose tokenizer must be the one of the hash.
 data::Corpus corpus_for(const Request& o, const std::string& folder, const std::string& hash) {
-  train::RunConfig config = train::read_run(o.runs.front());
+  runs::RunConfig config = runs::read_run(o.runs.front());
   if (o.data_path.empty()) {
-    train::require_data_there(o.runs.front(), config);
+    runs::require_data_there(o.runs.front(), config);
   } else {
     config.data.path = o.data_path;
   }
@@ -49,7 +49,7 @@ data::Corpus corpus_for(const Request& o, const std::string& folder, const std::
     config.data.test_path.clear();
     config.data.valid_fraction = config.data.test_fraction = 0;
   }
-  return train::open_language_data(config, train::tokenizer_of_run(folder, hash),
+  return train::open_language_data(config, runs::tokenizer_of_run(folder, hash),
                                    [](const std::string& what) { return progress_line(what, "B"); })
       .corpus;
 }
@@ -62,9 +62,9 @@ const data::CorpusPart& part_of(const data::Corpus& corpus, const Request& o) {
   return part;
 }
 
-train::SameData is_text_of(const Request& o, const std::string& folder) {
-  const std::string tokenizer = train::load_trained_language_model(folder)->config().tokenizer;
-  return train::is_trained_on(folder, data::fingerprint(corpus_for(o, folder, tokenizer)));
+runs::SameData is_text_of(const Request& o, const std::string& folder) {
+  const std::string tokenizer = runs::load_trained_language_model(folder)->config().tokenizer;
+  return runs::is_trained_on(folder, data::fingerprint(corpus_for(o, folder, tokenizer)));
 }
 
 // Decides what --data is. Throws UserError where the text of the training has changed and none was named.
@@ -72,15 +72,15 @@ Request checked(const LanguageEvalOptions& asked) {
   Request o{asked};
   const std::string& folder = o.runs.front();
   if (o.data_path.empty()) {
-    if (is_text_of(o, folder) != train::SameData::kNo) return o;
+    if (is_text_of(o, folder) != runs::SameData::kNo) return o;
     throw UserError("the data are not those that '" + folder + "' was trained on: '" +
-                    train::read_run(folder).data.path +
+                    runs::read_run(folder).data.path +
                     "' has changed since, and with it what is held out of it, so that text of the training would be "
                     "tested. Put back what was there, or evaluate a text that it has not seen: cosformer eval " +
                     folder + " --data FILE");
   }
   try {
-    if (is_text_of(o, folder) == train::SameData::kYes) return o;  // it has moved
+    if (is_text_of(o, folder) == runs::SameData::kYes) return o;  // it has moved
   } catch (const UserError&) {  // too short to hold a part out, which is not asked of it
   }
   if (o.part_given) {
@@ -93,16 +93,16 @@ Request checked(const LanguageEvalOptions& asked) {
 
 // Of runs after the first: they are judged by its text, which may be another one than theirs.
 void note_other_text(const Request& o, const std::string& folder) {
-  if (o.own || folder == o.runs.front() || is_text_of(o, folder) == train::SameData::kYes) return;
+  if (o.own || folder == o.runs.front() || is_text_of(o, folder) == runs::SameData::kYes) return;
   std::fprintf(stderr,
                "note: '%s' was trained on another text, or other parts of it; it may have seen what is tested\n",
                folder.c_str());
 }
 
-train::LanguageEvaluationOptions options_for(const LanguageEvalOptions& o, const train::RunConfig& config,
+train::LanguageEvaluationOptions options_for(const LanguageEvalOptions& o, const runs::RunConfig& config,
                                              const models::LanguageModel& model, const data::CorpusPart& part) {
   train::LanguageEvaluationOptions options =
-      train::language_evaluation_options(config, model, train::device_of(config.train));
+      train::language_evaluation_options(config, model, runs::device_of(config.train));
   if (o.batch_size > 0) options.rows = o.batch_size;
   if (o.carry > 0) options.carry = o.carry;
   if (o.context > 0 && options.carry > options.window) {
@@ -125,12 +125,12 @@ std::string how_it_read(const train::LanguageEvaluation& e, const train::Languag
 }
 
 Evaluated evaluate_run(const Request& o, const std::string& folder) {
-  train::RunConfig config = train::read_run(folder);
+  runs::RunConfig config = runs::read_run(folder);
   if (config.data.task != "lm")
     throw UserError("'" + folder + "' is no autoregressive model; compare runs of one kind");
   config.train.device = o.device;
-  const auto model = train::load_trained_language_model(folder);
-  model->to(train::device_of(config.train));
+  const auto model = runs::load_trained_language_model(folder);
+  model->to(runs::device_of(config.train));
   note_other_text(o, folder);
   const data::Corpus corpus = corpus_for(o, folder, model->config().tokenizer);
   const data::CorpusPart& part = part_of(corpus, o);
@@ -155,7 +155,7 @@ std::vector<Evaluated> floors_of(const Request& o) {
     } catch (const UserError&) {
       return {};
     }
-    if (train::is_trained_on(first, data::fingerprint(*there)) != train::SameData::kYes) return {};
+    if (runs::is_trained_on(first, data::fingerprint(*there)) != runs::SameData::kYes) return {};
   }
   const data::CorpusPart& part = part_of(corpus, o);
   std::vector<Evaluated> floors;
@@ -200,7 +200,7 @@ void print_advice(const std::vector<Evaluated>& floors, const std::vector<Evalua
   for (const Evaluated& run : runs) {
     if (best == floors.end() || run.evaluation.bits_per_byte() < best->evaluation.bits_per_byte()) continue;
     TrainingSeen seen = training_seen(run.folder);
-    seen.lr = train::read_run(run.folder).train.lr;
+    seen.lr = runs::read_run(run.folder).train.lr;
     const auto bits = [](const Evaluated& one) {
       return significant(one.evaluation.bits_per_byte(), 4) + " bits per byte";
     };
@@ -220,7 +220,7 @@ void print_contexts(const std::vector<Evaluated>& floors, const std::vector<Eval
                  significant(std::exp(loss), 5)});
     }
     std::printf("\n%s by what was read before:\n%s", run.label.c_str(), table.text().c_str());
-    if (models::is_file(run.folder)) continue;  // a bundle has no folder for a plot
+    if (runs::is_file(run.folder)) continue;  // a bundle has no folder for a plot
     std::vector<PlotFloor> lines;
     for (const Evaluated& floor : floors) {
       // Of another tokenizer's tokens a loss says nothing here.
@@ -267,11 +267,11 @@ void eval_masked(const Request& o) {
   Table table({"", "loss", "masked tokens found", "masked tokens"});
   ordered_json json{{"part", o.own ? ordered_json() : ordered_json(o.part)}, {"runs", ordered_json::array()}};
   for (const std::string& folder : o.runs) {
-    train::RunConfig config = train::read_run(folder);
+    runs::RunConfig config = runs::read_run(folder);
     if (config.data.task != "mlm") throw UserError("'" + folder + "' is no masked model; compare runs of one kind");
     config.train.device = o.device;
-    const auto model = train::load_trained_language_model(folder);
-    model->to(train::device_of(config.train));
+    const auto model = runs::load_trained_language_model(folder);
+    model->to(runs::device_of(config.train));
     note_other_text(o, folder);
     const data::Corpus corpus = corpus_for(o, folder, model->config().tokenizer);
     const data::CorpusPart& part = part_of(corpus, o);
@@ -295,7 +295,7 @@ void eval_masked(const Request& o) {
 
 void eval_language(const LanguageEvalOptions& asked) {
   const Request o = checked(asked);
-  if (train::read_run(o.runs.front()).data.task == "mlm") {
+  if (runs::read_run(o.runs.front()).data.task == "mlm") {
     eval_masked(o);
     return;
   }

@@ -16,8 +16,8 @@
 #include "train/inputs/batching.h"
 #include "train/inputs/seq2seq_data.h"
 #include "train/jobs/seq2seq_evaluation.h"
-#include "train/precision.h"
-#include "train/trained_data.h"
+#include "runs/device.h"
+#include "runs/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -34,21 +34,21 @@ struct Evaluated {
 // The part that is asked for, of data that are those of the training; of others, all of them.
 data::DatasetPointer examples_of(const Seq2SeqEvalOptions& o, const std::string& folder, const data::TaskData& task,
                                  bool& own) {
-  const train::SameData same = train::is_trained_on(folder, data::fingerprint(task));
-  own = same == train::SameData::kNo && !o.data_path.empty();
+  const runs::SameData same = runs::is_trained_on(folder, data::fingerprint(task));
+  own = same == runs::SameData::kNo && !o.data_path.empty();
   if (own && o.part_given) {
     throw UserError("'" + o.data_path + "' does not hold the data that '" + folder +
                     "' was trained on, and so has no parts: leave --part out to evaluate all of it");
   }
   if (own) return data::joined({task.train, task.valid, task.test});
-  if (same == train::SameData::kNo && folder == o.runs.front()) {
+  if (same == runs::SameData::kNo && folder == o.runs.front()) {
     throw UserError("the data are not those that '" + folder +
                     "' was trained on: they have changed since. What is held "
                     "out is drawn from what is there, so that examples of the training would be tested. Put back what "
                     "was there, or evaluate pairs that it has not seen: cosformer eval " +
                     folder + " --data FILE");
   }
-  if (same != train::SameData::kYes) {
+  if (same != runs::SameData::kYes) {
     std::fprintf(stderr, "note: nothing says that '%s' was trained on these data; it may have seen what is tested\n",
                  folder.c_str());
   }
@@ -56,22 +56,22 @@ data::DatasetPointer examples_of(const Seq2SeqEvalOptions& o, const std::string&
 }
 
 Evaluated evaluate_run(const Seq2SeqEvalOptions& o, const std::string& folder) {
-  train::RunConfig config = train::read_run(folder);
-  if (!train::is_text_to_text(config)) {
+  runs::RunConfig config = runs::read_run(folder);
+  if (!runs::is_text_to_text(config)) {
     throw UserError("'" + folder + "' is no text-to-text model; compare runs of one kind");
   }
   config.train.device = o.device;
-  config.data = train::read_run(o.runs.front()).data;  // all are judged by the same texts
+  config.data = runs::read_run(o.runs.front()).data;  // all are judged by the same texts
   if (o.data_path.empty()) {
-    train::require_data_there(o.runs.front(), config);
+    runs::require_data_there(o.runs.front(), config);
   } else {
     config.data.path = o.data_path;
   }
-  const auto model = train::load_trained_encoder_decoder(folder);
-  const at::Device device = train::device_of(config.train);
+  const auto model = runs::load_trained_encoder_decoder(folder);
+  const at::Device device = runs::device_of(config.train);
   model->to(device);
   const train::Seq2SeqData data =
-      train::open_seq2seq_data(config, train::tokenizer_of_run(folder, model->config().tokenizer), model->config());
+      train::open_seq2seq_data(config, runs::tokenizer_of_run(folder, model->config().tokenizer), model->config());
   Evaluated result;
   const data::DatasetPointer part = examples_of(o, folder, data.task, result.own);
   train::EvaluationOptions options =

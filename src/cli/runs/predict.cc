@@ -7,19 +7,19 @@
 #include "cli/runs/predict_seq2seq.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 namespace {
 
 // Options that say nothing about the inputs or the outputs of the run's task.
-void require_read(const PredictOptions& o, const train::RunConfig& config, const CLI::App& app) {
+void require_read(const PredictOptions& o, const runs::RunConfig& config, const CLI::App& app) {
   const std::string& task = config.data.task;
   const std::string is = "; '" + o.run + "' is of the task '" + task + "'";
   const bool sequences = task == "token_sequences" || task == "value_sequences";
   const bool text =
       task == "text_files" || task == "text_pairs" || task == "text" || task == "retrieval" || task == "text_to_text";
-  if (train::is_text_to_text(config)) refuse_given(app, {"--top"}, "is for classifiers" + is);
+  if (runs::is_text_to_text(config)) refuse_given(app, {"--top"}, "is for classifiers" + is);
   if (!sequences) refuse_given(app, {"--labelled"}, "is for sequences of numbers" + is);
   if (!text) refuse_given(app, {"--format"}, "is for texts" + is);
   if (!text && task != "listops") refuse_given(app, {"--echo"}, "is for texts" + is);
@@ -29,10 +29,10 @@ void require_read(const PredictOptions& o, const train::RunConfig& config, const
 
 void run_predict(const PredictOptions& given, const CLI::App& app) {
   PredictOptions o = given;
-  const train::RunConfig config = train::read_run(o.run);
-  if (train::is_language(config)) train::load_trained(o.run);  // says what asks a language model
+  const runs::RunConfig config = runs::read_run(o.run);
+  if (runs::is_language(config)) runs::load_trained(o.run);  // says what asks a language model
   require_read(o, config, app);
-  if (train::is_text_to_text(config)) {
+  if (runs::is_text_to_text(config)) {
     predict_seq2seq(o);
     return;
   }

@@ -15,7 +15,7 @@
 #include "train/inputs/language_data.h"
 #include "train/inputs/seq2seq_data.h"
 #include "train/jobs/seq2seq_evaluation.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::cli {
 namespace {
@@ -41,16 +41,16 @@ class Answering {
  public:
   explicit Answering(const PredictOptions& o)
       : o_(o),
-        config_(train::read_run(o.run)),
-        model_(train::load_trained_encoder_decoder(o.run)),
-        tokenizer_(train::tokenizer_of_run(o.run, model_->config().tokenizer)),
+        config_(runs::read_run(o.run)),
+        model_(runs::load_trained_encoder_decoder(o.run)),
+        tokenizer_(runs::tokenizer_of_run(o.run, model_->config().tokenizer)),
         most_(train::text_input(model_->config()).max_length) {
     config_.train.device = o.device;
-    device_ = train::device_of(config_.train);
+    device_ = runs::device_of(config_.train);
     model_->to(device_);
   }
 
-  const train::RunConfig& config() const { return config_; }
+  const runs::RunConfig& config() const { return config_; }
 
   void answer(const data::PredictionInput& input, const std::function<void(std::size_t)>& progress) {
     std::vector<std::vector<std::int32_t>> answers;
@@ -93,7 +93,7 @@ class Answering {
   }
 
   const PredictOptions& o_;
-  train::RunConfig config_;
+  runs::RunConfig config_;
   std::shared_ptr<models::EncoderDecoder> model_;
   data::TokenizerPointer tokenizer_;
   std::int64_t most_;

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
-#include "models/run_bundle.h"
-#include "train/checkpoint.h"
-#include "train/data_record.h"
+#include "runs/run_bundle.h"
+#include "runs/checkpoint.h"
+#include "runs/data_record.h"
 #include "train/reports/run_progress.h"
-#include "train/result_file.h"
-#include "train/run_folder.h"
+#include "runs/result_file.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 namespace {
@@ -20,15 +20,15 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json gather(const std::string& folder) {
-  train::RunConfig config = train::read_run(folder);
+  runs::RunConfig config = runs::read_run(folder);
   ordered_json info{{"run", folder}, {"attention", models::label_of(config.model)}};
   Settings settings;
-  train::add_settings(settings, config);
+  runs::add_settings(settings, config);
   // The values of our settings are written alike in TOML and in JSON.
   for (const Settings::Description& d : settings.descriptions()) {
     info["settings"][d.key] = ordered_json::parse(d.value);
   }
-  const train::DataRecord data = train::data_record_of_run(folder);
+  const runs::DataRecord data = runs::data_record_of_run(folder);
   if (!data.description.empty()) info["data"] = data.description;
   if (!data.notes.empty()) info["data_notes"] = data.notes;
   for (const data::ClassCount& c : data.classes) {
@@ -41,17 +41,17 @@ ordered_json gather(const std::string& folder) {
     info["best_step"] = progress->best_step;
     info["ended"] = progress->ended;
   }
-  info["checkpoints"] = train::checkpoint_steps(folder);
-  if (std::filesystem::exists(train::best_weights_path(folder))) {
+  info["checkpoints"] = runs::checkpoint_steps(folder);
+  if (std::filesystem::exists(runs::best_weights_path(folder))) {
     std::shared_ptr<torch::nn::Module> model;
-    if (train::is_language(config)) {
-      model = train::load_trained_language_model(folder);
-    } else if (train::is_text_to_text(config)) {
-      const auto trained = train::load_trained_encoder_decoder(folder);
+    if (runs::is_language(config)) {
+      model = runs::load_trained_language_model(folder);
+    } else if (runs::is_text_to_text(config)) {
+      const auto trained = runs::load_trained_encoder_decoder(folder);
       info["attention"] = models::label_of(trained->config());
       model = trained;
     } else {
-      const auto trained = train::load_trained(folder);
+      const auto trained = runs::load_trained(folder);
       // Runs of before have no counts of them.
       if (!info.contains("classes")) {
         for (const std::string& name : trained->config().input.classes) info["classes"].push_back({{"name", name}});
@@ -63,13 +63,13 @@ ordered_json gather(const std::string& folder) {
     info["parameters"] = parameters;
     for (const auto& item : model->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
   }
-  if (models::is_file(folder)) {
-    if (const auto result = models::read_bundle(folder, /*check_all=*/false).result) {
+  if (runs::is_file(folder)) {
+    if (const auto result = runs::read_bundle(folder, /*check_all=*/false).result) {
       info["result"] = ordered_json::parse(*result, nullptr, false);
     }
     return info;
   }
-  if (std::optional<ordered_json> result = train::read_result(folder)) info["result"] = std::move(*result);
+  if (std::optional<ordered_json> result = runs::read_result(folder)) info["result"] = std::move(*result);
   return info;
 }
 

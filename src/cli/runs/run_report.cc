@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "train/reports/metrics_log.h"
 #include "train/reports/run_progress.h"
-#include "train/result_file.h"
+#include "runs/result_file.h"
 
 namespace cosformer::cli {
 namespace {
@@ -38,7 +38,7 @@ std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const std::vec
   for (const EvaluatedRun& run : runs) {
     std::vector<std::string> row{
         name_of(run, runs), accuracy(run.evaluation.accuracy), significant(run.evaluation.loss, 4), "", "", "", "", ""};
-    if (const auto result = train::read_result_summary(run.folder)) {
+    if (const auto result = runs::read_result_summary(run.folder)) {
       row[3] = with_commas(result->parameters);
       row[4] = human_seconds(result->seconds);
       row[5] = with_commas(std::llround(result->tokens_per_second));

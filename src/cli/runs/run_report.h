@@ -7,13 +7,13 @@
 #include "cli/train/floor_advice.h"
 #include "data/baselines/floor.h"
 #include "train/jobs/evaluate.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 
 struct EvaluatedRun {
   std::string folder;
-  train::RunConfig config;
+  runs::RunConfig config;
   train::Evaluation evaluation;
   std::size_t classes = 0;
 };

@@ -2,11 +2,11 @@
 
 namespace cosformer::cli {
 
-std::string first_difference(const train::RunConfig& there, const train::RunConfig& now) {
-  train::RunConfig left = there, right = now;
+std::string first_difference(const runs::RunConfig& there, const runs::RunConfig& now) {
+  runs::RunConfig left = there, right = now;
   Settings left_settings, right_settings;
-  train::add_settings(left_settings, left);
-  train::add_settings(right_settings, right);
+  runs::add_settings(left_settings, left);
+  runs::add_settings(right_settings, right);
   const auto x = left_settings.descriptions(), y = right_settings.descriptions();
   for (std::size_t at = 0; at < x.size(); ++at) {
     if (x[at].value != y[at].value) return x[at].key + " = " + x[at].value + " there, " + y[at].value + " now";

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::cli {
 
 // The first setting in which they differ, for a message: "train.lr = 0.001 there, 0.01 now"; empty when none does.
-std::string first_difference(const train::RunConfig& there, const train::RunConfig& now);
+std::string first_difference(const runs::RunConfig& there, const runs::RunConfig& now);
 
 }  // namespace cosformer::cli

@@ -19,12 +19,12 @@
 #include "nn/mechanisms/attention_config.h"
 #include "nn/positions/token_order_note.h"
 #include "train/continuation.h"
-#include "train/data_record.h"
+#include "runs/data_record.h"
 #include "train/initial_weights.h"
 #include "train/inputs/language_data.h"
 #include "train/jobs/classification_job.h"
-#include "train/setting_readers.h"
-#include "train/trained_data.h"
+#include "runs/setting_readers.h"
+#include "runs/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -46,24 +46,24 @@ std::string attention_list() {
 
 // All of them, or those that a task reads.
 void print_settings(const std::string& task) {
-  train::RunConfig config;
+  runs::RunConfig config;
   Settings settings;
-  train::add_settings(settings, config);
+  runs::add_settings(settings, config);
   Table table({"setting", "default", "meaning"});
   if (!task.empty()) settings.set("data.task", task, "--task");
   for (const Settings::Description& d : settings.descriptions()) {
-    const bool is_read = task.empty() || train::is_read_by(d.key, train::reader_of(config.data)) ||
-                         (task == "retrieval" && train::is_read_by(d.key, "same_article"));
+    const bool is_read = task.empty() || runs::is_read_by(d.key, runs::reader_of(config.data)) ||
+                         (task == "retrieval" && runs::is_read_by(d.key, "same_article"));
     if (is_read) table.add({d.key, d.value, d.help});
   }
   std::printf("%s", table.text().c_str());
 }
 
 // Defaults, then the file, then assignments and flags; then what the attention's name implies.
-train::RunConfig config_from(const Options& o) {
-  train::RunConfig config;
+runs::RunConfig config_from(const Options& o) {
+  runs::RunConfig config;
   Settings settings;
-  train::add_settings(settings, config);
+  runs::add_settings(settings, config);
   for (const std::string& file : o.configs) settings.read_toml_file(file);
   for (const std::string& assignment : o.assignments) settings.assign(assignment);
   if (!o.task.empty()) settings.set("data.task", o.task, "--task");
@@ -84,9 +84,9 @@ train::RunConfig config_from(const Options& o) {
   if (settings.was_set("train.continued")) {
     throw UserError("settings: train.continued is counted by cosformer train --continue; leave it out");
   }
-  train::require_read(settings, config.data);
-  train::apply_presets(config, settings);
-  train::require_possible(config);
+  runs::require_read(settings, config.data);
+  runs::apply_presets(config, settings);
+  runs::require_possible(config);
   return config;
 }
 
@@ -118,16 +118,16 @@ train::TrainRequest request_from(const Options& o) {
           "data have moved)");
     }
     request.run = o.resume;
-    request.config = train::read_run(o.resume);
+    request.config = runs::read_run(o.resume);
     request.data_moved = !o.data_path.empty();
     if (request.data_moved) request.config.data.path = o.data_path;
-    train::require_data_there(o.resume, request.config);
+    runs::require_data_there(o.resume, request.config);
     return request;
   }
   request.config = config_from(o);
   request.run = o.out.empty() ? default_folder(request.config) : o.out;
-  if (train::is_run(request.run)) {
-    const std::string difference = first_difference(train::read_run(request.run), request.config);
+  if (runs::is_run(request.run)) {
+    const std::string difference = first_difference(runs::read_run(request.run), request.config);
     if (!difference.empty()) {
       throw UserError("'" + request.run + "' is a run with other settings (" + difference +
                       "); choose another folder with --out, or go on with it: cosformer train --resume " + request.run);
@@ -137,26 +137,26 @@ train::TrainRequest request_from(const Options& o) {
 }
 
 void train_classifier(const train::TrainRequest& request) {
-  const data::TokenizerPointer tokenizer = train::tokenizer_for_classifier(request.config, request.run);
-  const train::RunConfig& config = request.config;
+  const data::TokenizerPointer tokenizer = runs::tokenizer_for_classifier(request.config, request.run);
+  const runs::RunConfig& config = request.config;
   const data::TaskData text =
       data::open_task(tokenizer ? train::uncut(config.data) : config.data, progress_line(config.data.task, "examples"));
   data::TaskData task = tokenizer ? train::tokenized(text, *tokenizer, config.data.max_length) : text;
   std::optional<models::ModelConfig> made;
   if (train::was_continued(request)) {
-    made = train::load_trained(request.run)->config();
+    made = runs::load_trained(request.run)->config();
     task = train::fitted_task(task, made->input);
   }
   // What cannot be built is refused before there is a folder.
   train::ClassificationJob job(config, task, tokenizer ? tokenizer->hash() : "", made ? &*made : nullptr);
-  if (!config.train.init.empty() && train::checkpoint_steps(request.run).empty()) {
-    train::take_encoder(*train::load_trained_language_model(config.train.init), job.model());
+  if (!config.train.init.empty() && runs::checkpoint_steps(request.run).empty()) {
+    train::take_encoder(*runs::load_trained_language_model(config.train.init), job.model());
   }
-  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
-  if (tokenizer) train::keep_tokenizer(request.run, *tokenizer);
+  if (!runs::is_run(request.run)) runs::create_run(request.run, request.config);
+  if (tokenizer) runs::keep_tokenizer(request.run, *tokenizer);
   RunLog log(request.run);
-  const train::DataRecord record = train::data_record_of(task);
-  train::keep_data_record(request.run, record);
+  const runs::DataRecord record = runs::data_record_of(task);
+  runs::keep_data_record(request.run, record);
   log.write(task.description);
   log.write(data::describe_classes(record.classes));
   log.write_note(nn::note_on_order(config.model.attention, config.model.positions, config.model.causal));
@@ -186,9 +186,9 @@ void run_training(const Options& o, const CLI::App& app) {
     throw UserError("say what to train: --task and --data, --config FILE, --resume RUN or --continue RUN");
   }
   const train::TrainRequest request = request_from(o);
-  if (train::is_language(request.config)) {
+  if (runs::is_language(request.config)) {
     train_language(request);
-  } else if (train::is_text_to_text(request.config)) {
+  } else if (runs::is_text_to_text(request.config)) {
     train_seq2seq(request);
   } else {
     train_classifier(request);

@@ -48,7 +48,7 @@ bool is_kept(const std::string& key) {
 
 }  // namespace
 
-std::string default_folder(const train::RunConfig& config) {
+std::string default_folder(const runs::RunConfig& config) {
   std::string name;
   if (holds_own_data(config.data.task) && !config.data.path.empty()) name = name_of_data(config.data.path);
   return "runs/" + (name.empty() ? config.data.task : name) + "-" + config.model.attention.name + "-" +
@@ -58,10 +58,10 @@ std::string default_folder(const train::RunConfig& config) {
 train::TrainRequest continuation_of(const std::string& run, const std::vector<Assignment>& changes) {
   train::TrainRequest request;
   request.run = run;
-  request.config = train::read_run(run);
+  request.config = runs::read_run(run);
   request.continues = true;
   Settings settings;
-  train::add_settings(settings, request.config);
+  runs::add_settings(settings, request.config);
   for (const Assignment& change : changes) {
     if (change.key.empty()) {
       settings.assign(change.value);
@@ -80,7 +80,7 @@ train::TrainRequest continuation_of(const std::string& run, const std::vector<As
   // Epochs that are asked for count, and so do those of other data, unless steps are asked for.
   const bool counts_epochs = request.names_data || settings.was_set("train.epochs");
   if (counts_epochs && !settings.was_set("train.steps")) request.config.train.steps = 0;
-  train::require_possible(request.config);
+  runs::require_possible(request.config);
   return request;
 }
 

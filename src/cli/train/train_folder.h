@@ -10,7 +10,7 @@ namespace cosformer::cli {
 
 // "runs/reviews-cosformer_plus-0" for reviews.tsv: the data's name, the mechanism, the seed. Tasks whose data are known
 // by the task's name have that one.
-std::string default_folder(const train::RunConfig& config);
+std::string default_folder(const runs::RunConfig& config);
 
 struct Assignment {
   std::string key, value;  // without a key the value is KEY=VALUE

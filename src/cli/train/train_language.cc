@@ -44,8 +44,8 @@ void train_language(const train::TrainRequest& request) {
   const data::TokenizerPointer tokenizer = train::tokenizer_for(request.config, request.run, progress);
   const train::LanguageData data = train::open_language_data(request.config, tokenizer, progress);
   train::LanguageJob job(request.config, data);  // what cannot be built is refused before there is a folder
-  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
-  train::keep_tokenizer(request.run, *tokenizer);
+  if (!runs::is_run(request.run)) runs::create_run(request.run, request.config);
+  runs::keep_tokenizer(request.run, *tokenizer);
   RunLog log(request.run);
   log.write(data.description);
   const models::ModelConfig& model = request.config.model;

@@ -17,8 +17,8 @@
 #include "cli/command.h"
 #include "cli/memory/allocation_peak.h"
 #include "cli/memory/memory.h"
-#include "train/precision.h"
-#include "train/trained_data.h"
+#include "runs/device.h"
+#include "runs/trained_data.h"
 
 namespace cosformer::cli {
 
@@ -41,11 +41,11 @@ void RunLog::write_note(const std::string& note) {
 train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, RunLog& log) {
   log.write("run folder: " + request.run);
   if (request.data_moved) {
-    if (train::is_trained_on(request.run, job.data_name()) == train::SameData::kNo) {
+    if (runs::is_trained_on(request.run, job.data_name()) == runs::SameData::kNo) {
       throw UserError("'" + request.config.data.path + "' does not hold the data that '" + request.run +
                       "' was trained on; --resume goes on with the same data");
     }
-    train::move_data(request.run, request.config.data.path);
+    runs::move_data(request.run, request.config.data.path);
     log.write("the data are at '" + request.config.data.path + "' from now on");
   }
   std::unique_ptr<Progress> line;
@@ -55,7 +55,7 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
     if (line) line->clear();
     log.write(text);
   };
-  observer.step = [&](const train::TrainState& state, double loss, double rate) {
+  observer.step = [&](const runs::TrainState& state, double loss, double rate) {
     if (!line) line = std::make_unique<Progress>("train", state.total_steps, "steps", state.step - 1);
     std::string note = std::isnan(loss) ? "" : "loss " + significant(loss, 4);
     if (state.best) note += "  best " + job.describe_best(*state.best);
@@ -65,7 +65,7 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
     line->advance();
   };
   observer.time_left = [&](double seconds) { time_left = seconds; };
-  const at::Device device = train::device_of(request.config.train);
+  const at::Device device = runs::device_of(request.config.train);
   // All that is left to the CPU beside a GPU is to copy batches; torch's threads would only wait for the next one, each
   // on a core that others could use.
   if (device.is_cuda() && std::getenv("OMP_NUM_THREADS") == nullptr) at::set_num_threads(1);

@@ -12,7 +12,7 @@
 #include "cli/train/train_run.h"
 #include "data/baselines/text_to_text_floor.h"
 #include "nn/positions/token_order_note.h"
-#include "train/data_record.h"
+#include "runs/data_record.h"
 #include "train/jobs/seq2seq_job.h"
 
 namespace cosformer::cli {
@@ -47,17 +47,17 @@ std::string advice(const std::string& run, const train::TrainResult& result, con
 void train_seq2seq(const train::TrainRequest& request) {
   const auto progress = [](const std::string& what) { return progress_line(what, "B"); };
   std::optional<models::EncoderDecoderConfig> made;
-  if (train::was_continued(request)) made = train::load_trained_encoder_decoder(request.run)->config();
+  if (train::was_continued(request)) made = runs::load_trained_encoder_decoder(request.run)->config();
   const train::Seq2SeqData data =
-      made ? train::open_seq2seq_data(request.config, train::tokenizer_of_run(request.run, made->tokenizer), *made)
+      made ? train::open_seq2seq_data(request.config, runs::tokenizer_of_run(request.run, made->tokenizer), *made)
            : train::open_seq2seq_data(request.config, request.run, progress);
   train::Seq2SeqJob job(request.config, data,
                         made ? &*made : nullptr);  // what cannot be built is refused before there is a folder
-  if (!train::is_run(request.run)) train::create_run(request.run, request.config);
-  train::keep_tokenizer(request.run, *data.tokenizer);
+  if (!runs::is_run(request.run)) runs::create_run(request.run, request.config);
+  runs::keep_tokenizer(request.run, *data.tokenizer);
   RunLog log(request.run);
   log.write(data.task.description);
-  train::keep_data_record(request.run, train::data_record_of(data.task));
+  runs::keep_data_record(request.run, runs::data_record_of(data.task));
   const models::ModelConfig& model = request.config.model;
   log.write_note(nn::note_on_order(model.attention, model.positions, model.causal));
   for (const std::string& note : data.task.notes) log.write("note: " + note);

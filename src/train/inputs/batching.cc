@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::train {
 
-data::BatchOptions batch_options(const TrainConfig& config, const models::InputConfig& input) {
+data::BatchOptions batch_options(const runs::TrainConfig& config, const models::InputConfig& input) {
   data::BatchOptions o;
   o.batch_size = static_cast<std::size_t>(config.batch_size);
   o.token_budget = config.token_budget;
@@ -19,8 +19,8 @@ data::BatchOptions batch_options(const TrainConfig& config, const models::InputC
   return o;
 }
 
-EvaluationOptions evaluation_options(const TrainConfig& config, const models::InputConfig& input, at::Device device) {
-  EvaluationOptions options{device, uses_bfloat16(config, device), batch_options(config, input), {}};
+EvaluationOptions evaluation_options(const runs::TrainConfig& config, const models::InputConfig& input, at::Device device) {
+  EvaluationOptions options{device, runs::uses_bfloat16(config, device), batch_options(config, input), {}};
   if (config.eval_batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(config.eval_batch_size);
   return options;
 }

@@ -3,13 +3,13 @@
 
 #include "data/batches/epoch_plan.h"
 #include "train/jobs/evaluate.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::train {
 
-data::BatchOptions batch_options(const TrainConfig& config, const models::InputConfig& input);
+data::BatchOptions batch_options(const runs::TrainConfig& config, const models::InputConfig& input);
 
-EvaluationOptions evaluation_options(const TrainConfig& config, const models::InputConfig& input, at::Device device);
+EvaluationOptions evaluation_options(const runs::TrainConfig& config, const models::InputConfig& input, at::Device device);
 
 // Of all sequences, each cut to `longest`.
 double tokens_of(const data::Dataset& dataset, std::int64_t longest);

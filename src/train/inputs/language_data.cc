@@ -5,9 +5,8 @@
 
 #include "base/error.h"
 #include "base/table.h"
-#include "data/tokenizers/tokenizer_file.h"
 #include "data/tokenizers/tokenizer_learning.h"
-#include "models/run_bundle.h"
+#include "runs/run_tokenizer.h"
 
 namespace cosformer::train {
 namespace {
@@ -18,7 +17,7 @@ std::vector<std::string> one_or_none(const std::string& path) {
   return path.empty() ? std::vector<std::string>{} : std::vector<std::string>{path};
 }
 
-data::CorpusOptions corpus_options(const RunConfig& config, const TextProgress& progress) {
+data::CorpusOptions corpus_options(const runs::RunConfig& config, const TextProgress& progress) {
   if (config.data.path.empty()) {
     throw UserError("no data was named (--data, or data.path); the task '" + config.data.task +
                     "' needs a file or a folder of text, *.jsonl or *.gz");
@@ -39,56 +38,18 @@ data::CorpusOptions corpus_options(const RunConfig& config, const TextProgress& 
   return options;
 }
 
-bool is_learned(const std::string& tokenizer) {
-  return tokenizer == "words" || tokenizer == "sentencepiece";
-}
-
 }  // namespace
 
-std::string tokenizer_path(const std::string& run) {
-  return (fs::path(run) / "tokenizer").string();
-}
-
-void keep_tokenizer(const std::string& run, const data::Tokenizer& tokenizer) {
-  if (!fs::exists(tokenizer_path(run))) data::save_tokenizer(tokenizer_path(run), tokenizer);
-}
-
-data::TokenizerPointer tokenizer_of_run(const std::string& run, const std::string& expected) {
-  const std::string path = tokenizer_path(run);
-  if (models::is_file(run)) {
-    const models::BundleContent bundle = models::read_bundle(run, /*check_all=*/false);
-    if (!bundle.tokenizer) return nullptr;
-    data::TokenizerPointer tokenizer = data::parse_tokenizer(*bundle.tokenizer, run);
-    if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, "the model of '" + run + "'");
-    return tokenizer;
-  }
-  if (!fs::exists(path)) {
-    if (expected.empty()) return nullptr;
-    throw UserError("the run '" + run + "' has lost its tokenizer ('" + path + "'); copy it back");
-  }
-  data::TokenizerPointer tokenizer = data::open_tokenizer(path);
-  if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, "the model of the run '" + run + "'");
-  return tokenizer;
-}
-
-data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress) {
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress) {
   return tokenizer_for(config, run, progress, [&](const data::LearningOptions& options) {
     return data::learn_tokenizer({config.data.path}, corpus_options(config, progress), options);
   });
 }
 
-data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress,
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress,
                                      const LearnTokenizer& learn) {
   const std::string& named = config.text.tokenizer;
-  data::TokenizerPointer kept = tokenizer_of_run(run);
-  if (kept) {
-    // A file that has gone is no reason to stop: the run has its own copy.
-    if (named == "bytes" || (!is_learned(named) && fs::exists(named))) {
-      data::require_tokenizer(*data::open_tokenizer(named), kept->hash(), "the run '" + run + "'");
-    }
-    return kept;
-  }
-  if (!is_learned(named)) return data::open_tokenizer(named);
+  if (data::TokenizerPointer there = runs::kept_or_named_tokenizer(config, run)) return there;
   data::LearningOptions options;
   options.kind = named;
   options.vocabulary = config.text.tokenizer_vocabulary;
@@ -104,7 +65,7 @@ data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string&
   return learn(options);
 }
 
-LanguageData open_language_data(const RunConfig& config, const data::TokenizerPointer& tokenizer,
+LanguageData open_language_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
                                 const TextProgress& progress) {
   LanguageData data{data::open_corpus(corpus_options(config, progress), tokenizer), "", {}};
   const data::TextCounts& train = data.corpus.train.counts();

@@ -7,7 +7,7 @@
 
 #include "data/corpus/corpus.h"
 #include "data/tokenizers/tokenizer_learning.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::train {
 
@@ -23,21 +23,13 @@ using TextProgress = std::function<data::Progress(const std::string& what)>;
 
 // The tokenizer that the settings name, learned where they ask for it; of a run that has one, that one. Throws
 // UserError when the run has another one than the settings name.
-data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress);
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress);
 // The same where `learn` knows the texts.
 using LearnTokenizer = std::function<data::TokenizerPointer(const data::LearningOptions& options)>;
-data::TokenizerPointer tokenizer_for(const RunConfig& config, const std::string& run, const TextProgress& progress,
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress,
                                      const LearnTokenizer& learn);
 
-LanguageData open_language_data(const RunConfig& config, const data::TokenizerPointer& tokenizer,
+LanguageData open_language_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
                                 const TextProgress& progress);
-
-// RUN/tokenizer: what the run's texts are read with.
-std::string tokenizer_path(const std::string& run);
-// Saves it in a run that has none yet.
-void keep_tokenizer(const std::string& run, const data::Tokenizer& tokenizer);
-// The run's, or null when it has none. Throws UserError when it is not the one with the hash `expected`, unless that is
-// empty.
-data::TokenizerPointer tokenizer_of_run(const std::string& run, const std::string& expected = "");
 
 }  // namespace cosformer::train

@@ -64,14 +64,14 @@ std::int32_t token(const data::SequenceBatch& batch, std::int64_t row, std::int6
 
 }  // namespace
 
-Seq2SeqData open_seq2seq_data(const RunConfig& config, const std::string& run, const TextProgress& progress) {
+Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const std::string& run, const TextProgress& progress) {
   const data::TaskData text = data::open_task(uncut(config.data));
   const data::TokenizerPointer tokenizer = tokenizer_for(
       config, run, progress, [&](const data::LearningOptions& options) { return learned_from(*text.train, options); });
   return in_tokens(text, tokenizer, data::effective_max_length(config.data));
 }
 
-Seq2SeqData open_seq2seq_data(const RunConfig& config, const data::TokenizerPointer& tokenizer,
+Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
                               const models::EncoderDecoderConfig& model) {
   return in_tokens(data::open_task(uncut(config.data)), tokenizer, text_input(model).max_length);
 }

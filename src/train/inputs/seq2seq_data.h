@@ -15,10 +15,10 @@ struct Seq2SeqData {
 
 // Reads the texts, then has the tokenizer that the settings name, learned from the training part's sources and targets
 // where they ask for it; of a run that has one, that one.
-Seq2SeqData open_seq2seq_data(const RunConfig& config, const std::string& run, const TextProgress& progress);
+Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const std::string& run, const TextProgress& progress);
 
 // The same in the tokens of a trained model, texts cut to its greatest length.
-Seq2SeqData open_seq2seq_data(const RunConfig& config, const data::TokenizerPointer& tokenizer,
+Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
                               const models::EncoderDecoderConfig& model);
 
 // What the model reads, as batches are cut for it: texts without the <eod> that is added to them.

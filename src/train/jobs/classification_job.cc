@@ -12,7 +12,7 @@
 #include "nn/mechanisms/attention_traits.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/image_symmetries.h"
-#include "train/precision.h"
+#include "runs/device.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
@@ -31,7 +31,7 @@ std::int64_t most_drawn(const data::Dataset& images) {
   return most;
 }
 
-std::shared_ptr<models::Classifier> make_model(const RunConfig& config, const data::TaskData& task, at::Device device,
+std::shared_ptr<models::Classifier> make_model(const runs::RunConfig& config, const data::TaskData& task, at::Device device,
                                                const models::ModelConfig* made) {
   const data::DatasetInfo& info = task.train->info();
   if (config.train.rotate && (info.width == 0 || info.width != info.height)) {
@@ -64,12 +64,12 @@ std::string percent(double share) {
 
 }  // namespace
 
-ClassificationJob::ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer,
+ClassificationJob::ClassificationJob(const runs::RunConfig& config, const data::TaskData& task, std::string tokenizer,
                                      const models::ModelConfig* made)
     : config_(config),
       task_(task),
       tokenizer_(std::move(tokenizer)),
-      device_(device_of(config.train)),
+      device_(runs::device_of(config.train)),
       model_(make_model(config, task, device_, made)) {}
 
 std::string ClassificationJob::label() const {
@@ -81,7 +81,7 @@ std::string ClassificationJob::data_name() const {
 }
 
 std::string ClassificationJob::model_config() const {
-  return models::to_toml(model_->config());
+  return runs::to_toml(model_->config());
 }
 
 std::map<std::string, std::string> ClassificationJob::metadata() const {

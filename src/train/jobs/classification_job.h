@@ -8,7 +8,7 @@
 #include "train/inputs/device_batch.h"
 #include "train/jobs/evaluate.h"
 #include "train/jobs/job.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::train {
 
@@ -17,7 +17,7 @@ class ClassificationJob final : public Job {
   // Makes the model, its weights drawn by the run's seed. `task` must outlive it. `tokenizer`: the hash of the one that
   // made the task's tokens, if one did. `made`: the model as it was made, of a run that was continued; its data may
   // have changed since, and must fit (fitted_task).
-  ClassificationJob(const RunConfig& config, const data::TaskData& task, std::string tokenizer = "",
+  ClassificationJob(const runs::RunConfig& config, const data::TaskData& task, std::string tokenizer = "",
                     const models::ModelConfig* made = nullptr);
 
   models::Classifier& model() { return *model_; }
@@ -49,7 +49,7 @@ class ClassificationJob final : public Job {
   const data::DatasetPointer& part_of(Part part) const;
   bool mirrors() const { return config_.train.flip && task_.train->info().width > 0; }
 
-  RunConfig config_;
+  runs::RunConfig config_;
   const data::TaskData& task_;
   std::string tokenizer_;
   at::Device device_;

@@ -6,7 +6,7 @@
 
 #include "data/batches/batch_stream.h"
 #include "train/jobs/evaluation_mode.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::train {
 namespace {
@@ -23,7 +23,7 @@ void over_batches(models::Classifier& model, const data::DatasetPointer& dataset
   while (const std::optional<data::Batch> batch = stream.next()) {
     if (options.stop && options.stop()) throw EvaluationStopped{};
     const DeviceBatch on_device = to_device(*batch, options.device);
-    const AutocastScope autocast(options.device, options.bfloat16);
+    const runs::AutocastScope autocast(options.device, options.bfloat16);
     use(*batch, on_device, logits_of(model, on_device).to(at::kFloat));
   }
 }

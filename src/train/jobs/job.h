@@ -14,7 +14,7 @@
 #include "data/batches/batch.h"
 #include "nn/tensor_file.h"
 #include "train/step_graph.h"
-#include "train/train_config.h"
+#include "runs/train_config.h"
 
 namespace cosformer::train {
 

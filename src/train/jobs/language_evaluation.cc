@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "train/inputs/language_batch.h"
 #include "train/jobs/evaluation_mode.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::train {
 namespace {
@@ -97,7 +97,7 @@ LanguageEvaluation evaluate_language(models::LanguageModel& model, const data::C
     const LanguageInputs inputs = language_inputs(batch, o.documents_apart, o.device);
     at::Tensor losses;
     {
-      const AutocastScope autocast(o.device, o.bfloat16);
+      const runs::AutocastScope autocast(o.device, o.bfloat16);
       if (result.carried) {
         if (behind == 0) state = model.empty_state(o.rows);
         losses = model.stream_loss(inputs.tokens, inputs.targets, state);
@@ -136,7 +136,7 @@ MaskedEvaluation evaluate_masked(models::LanguageModel& model, const data::Corpu
     if (o.stop && o.stop()) throw EvaluationStopped{};
     const data::LmBatch batch = stream->at({0, number});
     const MaskedInputs inputs = masked_inputs(batch, *tokenizer, masks, 0, o.documents_apart, o.device);
-    const AutocastScope autocast(o.device, o.bfloat16);
+    const runs::AutocastScope autocast(o.device, o.bfloat16);
     const at::Tensor hidden = masked_hidden(model, inputs);
     const at::Tensor present = inputs.targets.ne(data::kNoTarget);
     const at::Tensor found = model.logits(hidden).argmax(-1).eq(inputs.targets).logical_and(present);

@@ -9,24 +9,24 @@
 #include "data/dataset/fingerprint.h"
 #include "models/language/language_model_file.h"
 #include "nn/mechanisms/attention_traits.h"
-#include "train/precision.h"
+#include "runs/device.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
 namespace {
 
-std::int64_t rows_of(const RunConfig& config) {
+std::int64_t rows_of(const runs::RunConfig& config) {
   const std::int64_t by_budget = config.train.token_budget / config.text.window;
   if (config.train.batch_size == 0) return std::max<std::int64_t>(by_budget, 1);
   if (config.train.token_budget == 0) return config.train.batch_size;
   return std::clamp<std::int64_t>(by_budget, 1, config.train.batch_size);
 }
 
-std::int64_t evaluated_rows(const RunConfig& config) {
+std::int64_t evaluated_rows(const runs::RunConfig& config) {
   return config.train.eval_batch_size > 0 ? config.train.eval_batch_size : rows_of(config);
 }
 
-void require_carry_possible(const RunConfig& config, const models::LanguageModel& model) {
+void require_carry_possible(const runs::RunConfig& config, const models::LanguageModel& model) {
   if (config.data.task != "lm") throw UserError("settings: data.carry needs the task lm: a masked model has no state");
   if (config.text.documents_apart) {
     throw UserError("settings: data.carry reads one stream of text; set data.documents_apart=false");
@@ -40,11 +40,11 @@ void require_carry_possible(const RunConfig& config, const models::LanguageModel
 }
 
 // Windows over which a state goes, before it is begun anew.
-std::int64_t windows_of_a_state(const RunConfig& config, const models::LanguageModel& model) {
+std::int64_t windows_of_a_state(const runs::RunConfig& config, const models::LanguageModel& model) {
   return std::max<std::int64_t>(model.config().model.input.max_length / config.text.window, 1);
 }
 
-std::shared_ptr<models::LanguageModel> make_model(const RunConfig& config, const data::Tokenizer& tokenizer,
+std::shared_ptr<models::LanguageModel> make_model(const runs::RunConfig& config, const data::Tokenizer& tokenizer,
                                                   at::Device device) {
   const models::LanguageModelConfig model = language_model_config(config, tokenizer);
   at::manual_seed(step_seed(config.train.seed, 0));
@@ -56,7 +56,7 @@ std::shared_ptr<models::LanguageModel> make_model(const RunConfig& config, const
 
 }  // namespace
 
-models::LanguageModelConfig language_model_config(const RunConfig& config, const data::Tokenizer& tokenizer) {
+models::LanguageModelConfig language_model_config(const runs::RunConfig& config, const data::Tokenizer& tokenizer) {
   models::LanguageModelConfig model;
   model.model = config.model;
   model.model.causal = config.data.task == "lm";
@@ -72,11 +72,11 @@ models::LanguageModelConfig language_model_config(const RunConfig& config, const
   return model;
 }
 
-LanguageEvaluationOptions language_evaluation_options(const RunConfig& config, const models::LanguageModel& model,
+LanguageEvaluationOptions language_evaluation_options(const runs::RunConfig& config, const models::LanguageModel& model,
                                                       at::Device device) {
   LanguageEvaluationOptions options;
   options.device = device;
-  options.bfloat16 = uses_bfloat16(config.train, device);
+  options.bfloat16 = runs::uses_bfloat16(config.train, device);
   options.rows = evaluated_rows(config);
   options.window = config.text.window;
   options.documents_apart = config.text.documents_apart;
@@ -88,10 +88,10 @@ LanguageEvaluationOptions language_evaluation_options(const RunConfig& config, c
   return options;
 }
 
-LanguageJob::LanguageJob(const RunConfig& config, const LanguageData& data)
+LanguageJob::LanguageJob(const runs::RunConfig& config, const LanguageData& data)
     : config_(config),
       corpus_(data.corpus),
-      device_(device_of(config.train)),
+      device_(runs::device_of(config.train)),
       model_(make_model(config, *corpus_.tokenizer, device_)) {
   if (config.train.label_smoothing > 0) {
     throw UserError("settings: train.label_smoothing is for classification; set it to 0 for language models");
@@ -115,7 +115,7 @@ std::string LanguageJob::data_name() const {
 }
 
 std::string LanguageJob::model_config() const {
-  return models::to_toml(model_->config());
+  return runs::to_toml(model_->config());
 }
 
 std::map<std::string, std::string> LanguageJob::metadata() const {

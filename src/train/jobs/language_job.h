@@ -11,16 +11,16 @@
 namespace cosformer::train {
 
 // What the settings and the tokenizer make of the model. Throws UserError where they do not go together.
-models::LanguageModelConfig language_model_config(const RunConfig& config, const data::Tokenizer& tokenizer);
+models::LanguageModelConfig language_model_config(const runs::RunConfig& config, const data::Tokenizer& tokenizer);
 
 // How a run's settings evaluate; `model` tells how far the state can be carried.
-LanguageEvaluationOptions language_evaluation_options(const RunConfig& config, const models::LanguageModel& model,
+LanguageEvaluationOptions language_evaluation_options(const runs::RunConfig& config, const models::LanguageModel& model,
                                                       at::Device device);
 
 class LanguageJob final : public Job {
  public:
   // Makes the model, its weights drawn by the run's seed. Throws UserError for what cannot be trained.
-  LanguageJob(const RunConfig& config, const LanguageData& data);
+  LanguageJob(const runs::RunConfig& config, const LanguageData& data);
 
   models::LanguageModel& model() { return *model_; }
 
@@ -53,7 +53,7 @@ class LanguageJob final : public Job {
   at::Tensor masked_loss(const StepInputs& inputs);
   at::Tensor carried_loss(const LanguageInputs& inputs);
 
-  RunConfig config_;
+  runs::RunConfig config_;
   data::Corpus corpus_;
   at::Device device_;
   std::shared_ptr<models::LanguageModel> model_;

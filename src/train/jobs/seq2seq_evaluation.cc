@@ -10,7 +10,7 @@
 #include "models/text_to_text/greedy_writing.h"
 #include "train/inputs/seq2seq_data.h"
 #include "train/jobs/evaluation_mode.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::train {
 namespace {
@@ -27,7 +27,7 @@ void over_batches(models::EncoderDecoder& model, const data::DatasetPointer& dat
   data::BatchStream stream(dataset, batches, 0, {}, 1);
   while (const std::optional<data::Batch> batch = stream.next()) {
     if (options.stop && options.stop()) throw EvaluationStopped{};
-    const AutocastScope autocast(options.device, options.bfloat16);
+    const runs::AutocastScope autocast(options.device, options.bfloat16);
     use(*batch);
     if (progress) progress(batch->labels.size());
   }

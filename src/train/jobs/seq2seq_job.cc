@@ -12,7 +12,7 @@
 #include "data/dataset/fingerprint.h"
 #include "nn/mechanisms/attention_traits.h"
 #include "train/inputs/batching.h"
-#include "train/precision.h"
+#include "runs/device.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
@@ -22,7 +22,7 @@ namespace {
 // at a time.
 constexpr double kWorkOfWriting = 2;
 
-void require_trainable(const RunConfig& config) {
+void require_trainable(const runs::RunConfig& config) {
   const auto refuse = [](const std::string& what) {
     throw UserError("settings: " + what + " is not for text_to_text; leave it out");
   };
@@ -31,7 +31,7 @@ void require_trainable(const RunConfig& config) {
   if (!config.language.tied) refuse("language.tied=false");
 }
 
-std::shared_ptr<models::EncoderDecoder> make_model(const RunConfig& config, const Seq2SeqData& data, at::Device device,
+std::shared_ptr<models::EncoderDecoder> make_model(const runs::RunConfig& config, const Seq2SeqData& data, at::Device device,
                                                    const models::EncoderDecoderConfig* made) {
   require_trainable(config);
   models::ModelConfig model = config.model;
@@ -48,10 +48,10 @@ std::shared_ptr<models::EncoderDecoder> make_model(const RunConfig& config, cons
 
 }  // namespace
 
-Seq2SeqJob::Seq2SeqJob(const RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made)
+Seq2SeqJob::Seq2SeqJob(const runs::RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made)
     : config_(config),
       data_(std::move(data)),
-      device_(device_of(config.train)),
+      device_(runs::device_of(config.train)),
       model_(make_model(config, data_, device_, made)) {}
 
 std::string Seq2SeqJob::label() const {

@@ -14,7 +14,7 @@ class Seq2SeqJob final : public Job {
  public:
   // Makes the model, its weights drawn by the run's seed. Throws UserError for what cannot be trained.
   // `made`: the model as it was made, of a run that was continued, whose texts may be others now.
-  Seq2SeqJob(const RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made = nullptr);
+  Seq2SeqJob(const runs::RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made = nullptr);
 
   models::EncoderDecoder& model() { return *model_; }
 
@@ -42,7 +42,7 @@ class Seq2SeqJob final : public Job {
  private:
   const data::DatasetPointer& part_of(Part part) const;
 
-  RunConfig config_;
+  runs::RunConfig config_;
   Seq2SeqData data_;
   at::Device device_;
   std::shared_ptr<models::EncoderDecoder> model_;

@@ -8,19 +8,19 @@
 #include "models/trained_weights.h"
 #include "train/initial_weights.h"
 #include "train/inputs/batching.h"
-#include "train/precision.h"
+#include "runs/device.h"
 
 namespace cosformer::train {
 
 TrainedClassifier::TrainedClassifier(const std::string& run, const std::string& device)
     : run_(run),
-      config_(read_run(run)),
-      tokenizer_(tokenizer_of_classifier(run)),
-      model_(load_trained(run)),
+      config_(runs::read_run(run)),
+      tokenizer_(runs::tokenizer_of_classifier(run)),
+      model_(runs::load_trained(run)),
       trained_length_(model_->config().input.max_length),
       device_([&] {
         config_.train.device = device;
-        return device_of(config_.train);
+        return runs::device_of(config_.train);
       }()) {
   model_->to(device_);
 }
@@ -91,7 +91,7 @@ EvaluationOptions TrainedClassifier::options_for(const data::Dataset& dataset, s
   }
   if (longest > input().max_length) {
     const auto longer = std::make_shared<models::Classifier>(models::lengthened(model_->config(), longest));
-    models::load_trained_weights(best_weights_path(run_), *longer);
+    models::load_trained_weights(runs::best_weights_path(run_), *longer);
     longer->to(device_);
     model_ = longer;
   }

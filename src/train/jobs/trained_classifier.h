@@ -11,7 +11,7 @@
 #include "data/tokenizers/tokenizer.h"
 #include "models/classifier.h"
 #include "train/jobs/evaluate.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::train {
 
@@ -28,7 +28,7 @@ class TrainedClassifier {
   // Throws UserError for a folder that is no run of a classifier, or not trained yet.
   TrainedClassifier(const std::string& run, const std::string& device);
 
-  const RunConfig& config() const { return config_; }
+  const runs::RunConfig& config() const { return config_; }
   const models::InputConfig& input() const { return model_->config().input; }
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
 
@@ -54,7 +54,7 @@ class TrainedClassifier {
   EvaluationOptions options_for(const data::Dataset& dataset, std::size_t batch_size);
 
   std::string run_;
-  RunConfig config_;
+  runs::RunConfig config_;
   data::TokenizerPointer tokenizer_;
   std::shared_ptr<models::Classifier> model_;
   std::int64_t trained_length_;

@@ -16,7 +16,7 @@ constexpr bool kHasFusedKernel = false;
 
 }  // namespace
 
-AdamW::AdamW(FlatParameters& parameters, const TrainConfig& config) : parameters_(parameters), config_(config) {
+AdamW::AdamW(FlatParameters& parameters, const runs::TrainConfig& config) : parameters_(parameters), config_(config) {
   for (std::size_t group = 0; group < averages_.size(); ++group) {
     averages_[group] = at::zeros_like(parameters.groups()[group].values);
     squares_[group] = at::zeros_like(parameters.groups()[group].values);

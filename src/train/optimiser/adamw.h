@@ -4,13 +4,13 @@
 #include <array>
 
 #include "train/optimiser/flat_parameters.h"
-#include "train/train_config.h"
+#include "runs/train_config.h"
 
 namespace cosformer::train {
 
 class AdamW {
  public:
-  AdamW(FlatParameters& parameters, const TrainConfig& config);
+  AdamW(FlatParameters& parameters, const runs::TrainConfig& config);
 
   // What the next step needs and a captured graph cannot know: to be called before each step, outside of any capture.
   void prepare(std::int64_t step, double learning_rate);  // steps count from 1
@@ -23,7 +23,7 @@ class AdamW {
   void step_by_vectors(std::size_t group);
 
   FlatParameters& parameters_;
-  TrainConfig config_;
+  runs::TrainConfig config_;
   std::array<at::Tensor, 2> averages_, squares_;
   at::Tensor learning_rate_, step_count_;  // on the device; for the fused kernel
   std::int64_t step_ = 0;

@@ -6,10 +6,6 @@
 
 namespace cosformer::train {
 
-std::vector<std::string> schedule_names() {
-  return {"cosine", "linear", "constant", "rsqrt"};
-}
-
 double Schedule::at(std::int64_t step) const {
   const auto t = static_cast<double>(step - begin), w = static_cast<double>(std::max<std::int64_t>(warmup, 1));
   const double top = kind == "rsqrt" ? peak / std::sqrt(w) : peak;  // at the end of the warm-up

@@ -3,14 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace cosformer::train {
 
-std::vector<std::string> schedule_names();
-
 struct Schedule {
-  std::string kind;  // one of schedule_names()
+  std::string kind;  // one of runs::schedule_names()
   double peak = 0, final = 0;
   std::int64_t warmup = 0, steps = 0;
   // Of a run that was continued: the step after which this schedule begins, and the rate of that step, from which its

@@ -4,19 +4,19 @@
 
 #include "base/formats/json_text.h"
 #include "base/table.h"
-#include "train/checkpoint.h"
-#include "train/result_file.h"
+#include "runs/checkpoint.h"
+#include "runs/result_file.h"
 
 namespace cosformer::train {
 
 std::optional<RunProgress> progress_of(const std::string& run) {
   std::int64_t result_steps = -1, result_best = 0;
-  if (const std::optional<nlohmann::ordered_json> result = read_result(run)) {
+  if (const std::optional<nlohmann::ordered_json> result = runs::read_result(run)) {
     const nlohmann::json object(*result);
-    result_steps = json_whole(object, "steps", 0, result_path(run));
-    result_best = json_whole(object, "best_step", 0, result_path(run));
+    result_steps = json_whole(object, "steps", 0, runs::result_path(run));
+    result_best = json_whole(object, "best_step", 0, runs::result_path(run));
   }
-  if (const std::optional<TrainState> state = newest_state(run)) {
+  if (const std::optional<runs::TrainState> state = runs::newest_state(run)) {
     return RunProgress{state->step, state->total_steps, static_cast<std::int64_t>(state->position.epoch),
                        state->best_step, result_steps == state->step};
   }

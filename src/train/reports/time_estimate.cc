@@ -16,7 +16,7 @@ constexpr double kEnoughSeconds = 1, kMuchTime = 10;
 
 }  // namespace
 
-TimePlan time_plan(const TrainConfig& c, Job& job, std::int64_t total_steps) {
+TimePlan time_plan(const runs::TrainConfig& c, Job& job, std::int64_t total_steps) {
   constexpr double kBytesPerSecond = 200e6, kBytesOfAWeight = 12;  // itself and two averages, to a slow disk
   TimePlan plan;
   plan.total_steps = total_steps;

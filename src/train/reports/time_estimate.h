@@ -22,7 +22,7 @@ struct TimePlan {
 };
 
 // After Job::begin.
-TimePlan time_plan(const TrainConfig& config, Job& job, std::int64_t total_steps);
+TimePlan time_plan(const runs::TrainConfig& config, Job& job, std::int64_t total_steps);
 
 class TimeEstimate {
  public:

@@ -1,4 +1,4 @@
-#include "train/checkpoint.h"
+#include "runs/checkpoint.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 #include "base/files/regular_file.h"
 #include "base/formats/json_text.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -286,4 +286,4 @@ nn::NamedTensors load_carried(const std::string& run, std::int64_t step) {
   return fs::exists(path) ? nn::read_all_tensors(path.string()) : nn::NamedTensors{};
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -1,4 +1,4 @@
-#include "models/run_bundle.h"
+#include "runs/run_bundle.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "base/formats/safetensors.h"
 #include "base/formats/sha256.h"
 
-namespace cosformer::models {
+namespace cosformer::runs {
 namespace {
 
 using safetensors::Entry;
@@ -115,4 +115,4 @@ BundleContent read_bundle(const std::string& path, bool check_all) {
   return content;
 }
 
-}  // namespace cosformer::models
+}  // namespace cosformer::runs

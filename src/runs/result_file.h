@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 std::string result_path(const std::string& run);
 
@@ -24,4 +24,4 @@ struct ResultSummary {
 };
 std::optional<ResultSummary> read_result_summary(const std::string& run);
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

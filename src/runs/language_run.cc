@@ -1,4 +1,4 @@
-#include "serve/language_run.h"
+#include "runs/language_run.h"
 
 #include <filesystem>
 #include <optional>
@@ -6,18 +6,18 @@
 #include "base/error.h"
 #include "data/tokenizers/tokenizer_file.h"
 #include "models/language/language_model_file.h"
-#include "models/run_bundle.h"
+#include "runs/run_bundle.h"
 #include "models/text_to_text/encoder_decoder.h"
 
-namespace cosformer::serve {
+namespace cosformer::runs {
 
 namespace fs = std::filesystem;
 
 LanguageRun open_language_run(const std::string& folder) {
-  const bool is_bundle = models::is_file(folder);
+  const bool is_bundle = is_file(folder);
   const std::string weights = is_bundle ? folder : (fs::path(folder) / "best.safetensors").string();
   std::optional<std::string> bundled;  // tokenizer
-  if (is_bundle) bundled = models::read_bundle(folder).tokenizer;
+  if (is_bundle) bundled = read_bundle(folder).tokenizer;
   if (!is_bundle && !fs::is_directory(folder))
     throw UserError("'" + folder + "' is not a run: there is no such folder");
   if (!fs::exists(weights)) {
@@ -48,4 +48,4 @@ LanguageRun open_language_run(const std::string& folder) {
   return run;
 }
 
-}  // namespace cosformer::serve
+}  // namespace cosformer::runs

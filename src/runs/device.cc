@@ -1,4 +1,4 @@
-#include "train/precision.h"
+#include "runs/device.h"
 
 #include <ATen/autocast_mode.h>
 
@@ -6,7 +6,7 @@
 #include "ops/device_info.h"
 #include "ops/torch_compat.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 at::Device device_of(const TrainConfig& config) {
   const bool has_cuda = ops::has_cuda_kernels() && at::hasCUDA();
@@ -34,4 +34,4 @@ AutocastScope::~AutocastScope() {
   ops::set_autocast(device_.type(), false, at::kBFloat16);
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

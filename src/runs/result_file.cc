@@ -1,4 +1,4 @@
-#include "train/result_file.h"
+#include "runs/result_file.h"
 
 #include <filesystem>
 
@@ -8,7 +8,7 @@
 #include "base/files/regular_file.h"
 #include "base/formats/json_text.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
@@ -48,4 +48,4 @@ std::optional<ResultSummary> read_result_summary(const std::string& run) {
   return summary;
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -1,13 +1,12 @@
-#include "train/trained_data.h"
+#include "runs/trained_data.h"
 
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/files/atomic_file.h"
 #include "base/formats/safetensors.h"
-#include "train/checkpoint.h"
+#include "runs/checkpoint.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,10 +45,7 @@ void move_data(const std::string& run, const std::string& path) {
   RunConfig config = read_run(run);
   if (config.data.path == path) return;
   config.data.path = path;
-  const std::string text = to_toml(config);
-  AtomicFile file((fs::path(run) / "config.toml").string());
-  file.write(text.data(), text.size());
-  file.commit();
+  write_settings(run, config);
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -10,7 +10,7 @@
 #include "base/settings.h"
 #include "data/tasks/task.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 // The task as the table knows it: data.task, and "same_article" for retrieval with that source.
 std::string reader_of(const data::DataConfig& config);
@@ -29,4 +29,4 @@ void require_read(const Settings& settings, const data::DataConfig& config);
 // "data.train_limit (for classifiers and text_to_text)".
 std::string with_readers(const std::string& key);
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -1,4 +1,4 @@
-#include "train/data_record.h"
+#include "runs/data_record.h"
 
 #include <filesystem>
 
@@ -7,7 +7,7 @@
 #include "base/files/atomic_file.h"
 #include "data/readers/file_content.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -53,4 +53,4 @@ DataRecord data_record_of_run(const std::string& run) {
   return record;
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

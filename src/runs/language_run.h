@@ -7,16 +7,16 @@
 #include "data/tokenizers/tokenizer.h"
 #include "models/language/language_model.h"
 
-namespace cosformer::serve {
+namespace cosformer::runs {
 
 struct LanguageRun {
   std::shared_ptr<models::LanguageModel> model;
   data::TokenizerPointer tokenizer;
 };
 
-// RUN/best.safetensors and RUN/tokenizer, or a bundle of them (models/run_bundle.h); a model of bytes needs no
+// RUN/best.safetensors and RUN/tokenizer, or a bundle of them (runs/run_bundle.h); a model of bytes needs no
 // tokenizer's file. Throws UserError when the run has
 // no language model (yet), or a tokenizer that the model was not trained with.
 LanguageRun open_language_run(const std::string& folder);
 
-}  // namespace cosformer::serve
+}  // namespace cosformer::runs

@@ -3,9 +3,9 @@
 
 #include <ATen/ATen.h>
 
-#include "train/train_config.h"
+#include "runs/train_config.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 // Throws UserError when a GPU is asked for and there is none.
 at::Device device_of(const TrainConfig& config);
@@ -26,4 +26,4 @@ class AutocastScope {
   bool active_;
 };
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

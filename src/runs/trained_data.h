@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 // Empty where the run does not say: runs of older versions that have lost their checkpoints.
 std::string trained_data_name(const std::string& run);
@@ -19,4 +19,4 @@ void require_data_there(const std::string& run, const RunConfig& config);
 // Writes the run's settings anew with data.path = `path`.
 void move_data(const std::string& run, const std::string& path);
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -1,5 +1,5 @@
 // Checkpoints come back as they were, and damaged ones are told from whole ones.
-#include "train/checkpoint.h"
+#include "runs/checkpoint.h"
 
 #include <filesystem>
 #include <random>
@@ -12,7 +12,7 @@
 #include "base/file_size_limit.h"
 #include "data/file_mutation.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 using cosformer::testing::message_of;
@@ -118,4 +118,4 @@ TEST(Checkpoint, AFullDiskLeavesThePreviousOne) {
 }
 
 }  // namespace
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -1,12 +1,12 @@
-#include "train/setting_readers.h"
+#include "runs/setting_readers.h"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "base/error.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -196,4 +196,4 @@ void require_read(const Settings& settings, const data::DataConfig& config) {
                   " lists what it reads)");
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

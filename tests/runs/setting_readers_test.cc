@@ -1,5 +1,5 @@
 // Every setting and every task: what a task does not read is refused by name, what it reads is not.
-#include "train/setting_readers.h"
+#include "runs/setting_readers.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/file_fixture.h"
-#include "train/run_folder.h"
+#include "runs/run_folder.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 using cosformer::testing::message_of;
@@ -193,4 +193,4 @@ TEST(SettingReaders, DefaultsThatAreWrittenDownAreRead) {
 }
 
 }  // namespace
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace cosformer::models {
+namespace cosformer::runs {
 
 struct BundleContent {
   std::string settings;                  // TOML
@@ -30,4 +30,4 @@ bool is_file(const std::string& path);
 // `check_all` every byte of it is read for that.
 BundleContent read_bundle(const std::string& path, bool check_all = true);
 
-}  // namespace cosformer::models
+}  // namespace cosformer::runs

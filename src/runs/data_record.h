@@ -6,7 +6,7 @@
 
 #include "data/dataset/class_counts.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 struct DataRecord {
   std::string description;         // one line: task, source, sizes
@@ -22,4 +22,4 @@ void keep_data_record(const std::string& run, const DataRecord& record);
 // An empty one where there is none, as in runs of before, or where it is not as it was written.
 DataRecord data_record_of_run(const std::string& run);
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

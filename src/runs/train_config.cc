@@ -1,9 +1,8 @@
-#include "train/train_config.h"
+#include "runs/train_config.h"
 
 #include "base/error.h"
-#include "train/optimiser/schedule.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 namespace {
 
 // Far beyond any training, and so low that no sum or product of them overflows.
@@ -11,6 +10,10 @@ constexpr std::int64_t kMostSteps = std::int64_t{1} << 40, kMostExamples = 1 << 
 constexpr double kMostEpochs = 1e9, kMostRate = 1e38;
 
 }  // namespace
+
+std::vector<std::string> schedule_names() {
+  return {"cosine", "linear", "constant", "rsqrt"};
+}
 
 void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.init", c.init, "run of a language model (lm, mlm) that a text classifier's encoder begins as");
@@ -64,4 +67,4 @@ void require_possible(const TrainConfig& c) {
   if (c.final_lr > c.lr) throw UserError("settings: train.final_lr must not exceed train.lr");
 }
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -14,7 +14,7 @@
 #include "data/batches/batch.h"
 #include "nn/tensor_file.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 struct TrainState {
   std::int64_t step = 0;         // steps taken
@@ -64,4 +64,4 @@ nn::NamedTensors load_carried(const std::string& run, std::int64_t step);
 
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/settings.h"
 
-namespace cosformer::train {
+namespace cosformer::runs {
 
 struct TrainConfig {
   std::string init;  // folder of a language model's run that a classifier's encoder begins as; empty: from nothing
@@ -43,9 +44,12 @@ struct TrainConfig {
   bool graph = true;                  // capture the step in a CUDA graph where shapes allow
 };
 
+// How the learning rate may go on after the warm-up (train/optimiser/schedule.h).
+std::vector<std::string> schedule_names();
+
 void add_settings(Settings& settings, TrainConfig& config);  // keys "train.*"
 
 // Throws UserError.
 void require_possible(const TrainConfig& config);
 
-}  // namespace cosformer::train
+}  // namespace cosformer::runs

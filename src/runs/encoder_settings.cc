@@ -1,0 +1,60 @@
+#include "runs/encoder_settings.h"
+
+#include "base/error.h"
+#include "runs/trained_models.h"
+
+namespace cosformer::runs {
+namespace {
+
+// Settings of the classifier that the language model has no say in.
+bool is_free(const std::string& key) {
+  return key == "model.dropout" || key == "model.pooling" || key == "model.pooled_norm" || key == "model.pair_features";
+}
+
+std::vector<Settings::Description> descriptions_of(models::ModelConfig config) {
+  Settings settings;
+  models::add_settings(settings, config, false);
+  return settings.descriptions();
+}
+
+}  // namespace
+
+bool classifies_texts(const std::string& task) {
+  return task == "text_files" || task == "text_pairs" || task == "text";
+}
+
+void take_encoder_settings(RunConfig& config, const Settings& settings) {
+  if (config.train.init.empty()) return;
+  if (!classifies_texts(config.data.task)) {
+    throw UserError("settings: train.init begins classifiers of text (text_files, text_pairs, text); the task is '" +
+                    config.data.task + "'");
+  }
+  const models::LanguageModelConfig from = load_trained_language_model(config.train.init)->config();
+  if (!from.language.cutoffs.empty()) {
+    throw UserError("settings: train.init cannot begin from '" + config.train.init +
+                    "': its embeddings are of different widths (language.cutoffs)");
+  }
+  const auto wanted = descriptions_of(config.model), there = descriptions_of(from.model);
+  std::string free_settings;  // as a settings file has them
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    if (is_free(wanted[at].key)) {
+      free_settings += wanted[at].key + " = " + wanted[at].value + "\n";
+      continue;
+    }
+    if (!settings.was_set(wanted[at].key) || wanted[at].value == there[at].value) continue;
+    throw UserError("settings: " + wanted[at].key + " is " + wanted[at].value + ", but train.init='" +
+                    config.train.init + "' has " + there[at].value + "; leave it out");
+  }
+  models::ModelConfig model = from.model;
+  model.input = config.model.input;
+  Settings own;
+  models::add_settings(own, model, false);
+  own.read_toml(free_settings, "the classifier's settings");
+  const std::int64_t longest = from.model.input.max_length;
+  const bool has_horizon = model.attention.name == "cosformer" || model.attention.name == "cosformer_plus";
+  if (has_horizon && model.attention.horizon == 0) model.attention.horizon = static_cast<double>(longest);
+  config.model = model;
+  if (config.data.max_length == 0) config.data.max_length = longest - (model.pooling == "cls" ? 1 : 0);
+}
+
+}  // namespace cosformer::runs
