@@ -129,7 +129,15 @@ void Settings::add(std::string key, std::vector<std::string>& value, std::string
   add_entry({std::move(key), &value, std::move(help), {}});
 }
 
-Settings::Entry& Settings::find(const std::string& key, const std::string& where) {
+void Settings::rename_section(std::string former, std::string section) {
+  renamed_.emplace_back(std::move(former), std::move(section));
+}
+
+Settings::Entry& Settings::find(const std::string& given, const std::string& where) {
+  std::string key = given;
+  for (const auto& [former, section] : renamed_) {
+    if (key.starts_with(former + ".")) key = section + key.substr(former.size());
+  }
   std::vector<std::string> keys;
   for (Entry& entry : entries_) {
     if (entry.key == key) return entry;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Settings {
   // With choices, nothing else is accepted.
   void add(std::string key, std::string& value, std::string help, std::vector<std::string> choices = {});
   void add(std::string key, std::vector<std::string>& value, std::string help);
+
+  // Keys of the section `former` are read as those of `section`, which has had that name before.
+  void rename_section(std::string former, std::string section);
 
   // Each throws UserError that names the place: unknown keys, values of another kind or out of limits.
   void read_toml(const std::string& text, const std::string& name);  // `name` of the file, for messages
@@ -57,10 +61,11 @@ class Settings {
     bool was_set = false;
   };
   void add_entry(Entry entry);
-  Entry& find(const std::string& key, const std::string& where);
+  Entry& find(const std::string& given, const std::string& where);
   void set_list(const std::string& key, const std::vector<std::string>& items, const std::string& where);
 
   std::vector<Entry> entries_;
+  std::vector<std::pair<std::string, std::string>> renamed_;  // former section, present one
 };
 
 // A struct's values as TOML, and back; `add(settings, config)` says which it has.

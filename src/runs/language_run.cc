@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "data/tokenizers/tokenizer_file.h"
 #include "models/language/language_model_file.h"
-#include "runs/run_bundle.h"
 #include "models/text_to_text/encoder_decoder.h"
+#include "runs/run_bundle.h"
 
 namespace cosformer::runs {
 

@@ -15,7 +15,7 @@ void add_settings(Settings& settings, RunConfig& config) {
   data::add_settings(settings, config.text);
   models::add_settings(settings, config.model, false);
   models::add_settings(settings, config.language);
-  models::add_settings(settings, config.seq2seq);
+  models::add_settings(settings, config.text_to_text);
   add_settings(settings, config.train);
 }
 
@@ -40,7 +40,7 @@ void apply_presets(RunConfig& config, const Settings& settings) {
   }
   if (config.train.init.empty()) {
     models::apply_preset(config.model, settings);
-    if (is_text_to_text(config)) models::apply_preset(config.seq2seq, config.model, settings);
+    if (is_text_to_text(config)) models::apply_preset(config.text_to_text, config.model, settings);
   } else {
     take_encoder_settings(config, settings);
   }

@@ -7,8 +7,8 @@
 #include "data/corpus/language_config.h"
 #include "data/tasks/task.h"
 #include "models/classifier.h"
-#include "models/text_to_text/encoder_decoder.h"
 #include "models/language/language_model.h"
+#include "models/text_to_text/encoder_decoder.h"
 #include "runs/train_config.h"
 
 namespace cosformer::runs {
@@ -17,8 +17,8 @@ struct RunConfig {
   data::DataConfig data;
   data::LanguageDataConfig text;  // with the task lm or mlm; the tokenizer's also with text_to_text
   models::ModelConfig model;
-  models::LanguageOptions language;  // likewise
-  models::DecoderOptions seq2seq;    // with the task text_to_text
+  models::LanguageOptions language;     // likewise
+  models::DecoderOptions text_to_text;  // with the task text_to_text
   TrainConfig train;
 };
 
@@ -36,8 +36,12 @@ void require_possible(const RunConfig& config);
 enum class Kind { kClassifier, kLanguageModel, kTextToText };
 Kind kind_of(const RunConfig& config);
 // Autoregressive or masked.
-inline bool is_language(const RunConfig& config) { return kind_of(config) == Kind::kLanguageModel; }
-inline bool is_text_to_text(const RunConfig& config) { return kind_of(config) == Kind::kTextToText; }
+inline bool is_language(const RunConfig& config) {
+  return kind_of(config) == Kind::kLanguageModel;
+}
+inline bool is_text_to_text(const RunConfig& config) {
+  return kind_of(config) == Kind::kTextToText;
+}
 
 std::string to_toml(const RunConfig& config);
 

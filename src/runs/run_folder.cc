@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/files/atomic_file.h"
-#include "runs/run_bundle.h"
 #include "runs/checkpoint.h"
+#include "runs/run_bundle.h"
 
 namespace cosformer::runs {
 namespace {

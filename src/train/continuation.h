@@ -7,8 +7,8 @@
 #pragma once
 
 #include "runs/checkpoint.h"
-#include "train/optimiser/schedule.h"
 #include "runs/run_folder.h"
+#include "train/optimiser/schedule.h"
 
 namespace cosformer::train {
 

@@ -8,6 +8,7 @@
 namespace cosformer::train {
 
 // Written aside and renamed. `label`: the attention, for tables.
-void write_result(const std::string& run, const runs::RunConfig& config, const std::string& label, const TrainResult& result);
+void write_result(const std::string& run, const runs::RunConfig& config, const std::string& label,
+                  const TrainResult& result);
 
 }  // namespace cosformer::train

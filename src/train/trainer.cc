@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cosformer/weights.h"
+#include "runs/device.h"
+#include "runs/result_file.h"
 #include "train/continuation.h"
 #include "train/interrupt.h"
 #include "train/optimiser/schedule.h"
-#include "runs/device.h"
 #include "train/reports/metrics_log.h"
 #include "train/reports/time_estimate.h"
-#include "runs/result_file.h"
 #include "train/result_writing.h"
 #include "train/training_step.h"
 
@@ -49,7 +49,7 @@ class Training {
     state_.data_name = data_name_;
     if (request.from || !steps.empty()) {
       state_ = runs::load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), data_name_,
-                               config_.train.continued + (request.continues ? 1 : 0));
+                                     config_.train.continued + (request.continues ? 1 : 0));
       job_.restore_carried(runs::load_carried(run_, state_.step));
       if (request.continues) count_continuation(request.names_data);
       observer_.say("going on from step " + with_commas(state_.step));

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "runs/checkpoint.h"
-#include "train/jobs/job.h"
 #include "runs/run_folder.h"
+#include "train/jobs/job.h"
 
 namespace cosformer::train {
 
@@ -37,7 +37,7 @@ struct TrainResult {
 
 struct TrainRequest {
   std::string run;                   // a folder made by create_run
-  runs::RunConfig config;                  // as in that folder
+  runs::RunConfig config;            // as in that folder
   std::optional<std::int64_t> from;  // go on from the checkpoint of this step; none: from the newest, if there is one
   bool data_moved = false;           // config.data.path is where the run's data are now, not where its folder says
   bool continues = false;            // go on beyond the end; `config` may differ from the folder's in [train] and data

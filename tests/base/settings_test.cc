@@ -53,6 +53,19 @@ TEST(Settings, FileThenAssignments) {
   EXPECT_FALSE(Values().settings().was_set("part.rate"));
 }
 
+TEST(Settings, SectionsThatWereRenamedAreReadByBothNames) {
+  Values values;
+  Settings settings = values.settings();
+  settings.rename_section("piece", "part");
+  settings.read_toml("[piece]\ncount = 7\n", "f");
+  settings.assign("piece.rate=0.5");
+  EXPECT_EQ(values.count, 7);
+  EXPECT_EQ(values.rate, 0.5);
+  EXPECT_TRUE(settings.was_set("part.count"));
+  EXPECT_EQ(settings.toml().find("piece"), std::string::npos);
+  EXPECT_THROW(settings.assign("piece.absent=1"), UserError);
+}
+
 TEST(Settings, WhatIsWrittenReadsBack) {
   Values values;
   values.rate = 0.1 + 0.2;

@@ -27,7 +27,7 @@ KINDS = {
     "language": ("lm", "text.txt", ["data.window=16", "data.valid_fraction=0.2", "data.test_fraction=0.2"]),
     "masked": ("mlm", "text.txt", ["data.window=16", "data.valid_fraction=0.2", "data.test_fraction=0.2",
                                    "data.tokenizer=words"]),
-    "text_to_text": ("text_to_text", "pairs.tsv", ["data.tokenizer=words", "seq2seq.decode_examples=4"]),
+    "text_to_text": ("text_to_text", "pairs.tsv", ["data.tokenizer=words", "text_to_text.decode_examples=4"]),
 }
 CLOCKS = ("seconds", "tokens_per_second", "steps_per_second", "test_batches_per_second", "peak_memory",
           "peak_resident")

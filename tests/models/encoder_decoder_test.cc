@@ -182,7 +182,7 @@ TEST(EncoderDecoder, SaysWhatCannotBeBuilt) {
   const auto refusal = [](const EncoderDecoderConfig& config) {
     return message_of<UserError>([&] { EncoderDecoder model(config); });
   };
-  EXPECT_NE(refusal(tiny("linformer", "learned")).find("seq2seq.decoder_attention"), std::string::npos);
+  EXPECT_NE(refusal(tiny("linformer", "learned")).find("text_to_text.decoder_attention"), std::string::npos);
   DecoderOptions options;
   options.attention = "softmax";
   EXPECT_NE(refusal(tiny("linformer", "learned", options)).find("those that can: cosformer"), std::string::npos);
@@ -217,9 +217,10 @@ TEST(DecoderOptions, DecayFollowsTheCausalPresetUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(decay_of({}), std::pair(false, true));
   EXPECT_EQ(decay_of({"attention.decay=false"}), std::pair(false, false));
   EXPECT_EQ(decay_of({"attention.decay=true"}), std::pair(true, true));
-  EXPECT_EQ(decay_of({"seq2seq.decoder_decay=false"}), std::pair(false, false));
+  EXPECT_EQ(decay_of({"text_to_text.decoder_decay=false"}), std::pair(false, false));
   EXPECT_EQ(decay_of({"model.attention=softmax"}), std::pair(false, false));
-  EXPECT_EQ(decay_of({"model.attention=softmax", "seq2seq.decoder_attention=cosformer_plus"}), std::pair(false, true));
+  EXPECT_EQ(decay_of({"model.attention=softmax", "text_to_text.decoder_attention=cosformer_plus"}),
+            std::pair(false, true));
 }
 
 }  // namespace

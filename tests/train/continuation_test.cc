@@ -133,7 +133,8 @@ TEST(Continuation, OtherDataAreTakenWhereTheyAreNamedAndDecideAnew) {
   EXPECT_EQ(result.state.step, 40 + 2 * 15);  // two epochs of the new data
   EXPECT_GT(result.state.best_step, 40);
   EXPECT_TRUE(says(watched, "on other data"));
-  EXPECT_FALSE(fitted_task(longer, runs::load_trained(run)->config().input).notes.empty()) << "nothing says what was cut";
+  EXPECT_FALSE(fitted_task(longer, runs::load_trained(run)->config().input).notes.empty())
+      << "nothing says what was cut";
   data::TaskData pairs = letter_task(true);
   EXPECT_NE(message_of<UserError>([&] { fitted_task(pairs, runs::load_trained(run)->config().input); }).find("pairs"),
             std::string::npos);

@@ -81,7 +81,8 @@ TEST(Interruption, WhatKilledProcessesLeftIsRemovedAndNothingElse) {
   }
   std::filesystem::create_directories(run + "/checkpoints/.partial");
   write_bytes(run + "/checkpoints/.partial/model.safetensors", "torn");
-  std::filesystem::copy(runs::checkpoint_path(run, 30), runs::checkpoint_path(run, 20));  // killed before the third was removed
+  std::filesystem::copy(runs::checkpoint_path(run, 30),
+                        runs::checkpoint_path(run, 20));  // killed before the third was removed
   const std::vector<std::string> kept{run + "/.best.safetensors.mine.tmp", run + "/.notes.0123456789abcdef.tmp"};
   for (const std::string& path : kept) write_bytes(path, "somebody else's");
   train_in(run, small_run({}), letter_task(), watched);

@@ -11,7 +11,7 @@ namespace cosformer::train {
 
 // `task` is lm or mlm; the text's file and the cache lie in `folder`.
 inline runs::RunConfig small_language_run(const cosformer::testing::TemporaryDirectory& folder, const std::string& task,
-                                    const std::vector<std::string>& assignments) {
+                                          const std::vector<std::string>& assignments) {
   runs::RunConfig config;
   Settings settings;
   add_settings(settings, config);

@@ -136,8 +136,9 @@ TEST(RunTokenizer, AnotherOneIsRefused) {
   EXPECT_NE(message_of<UserError>([&] { tokenizer_for(config, run, {}); }).find("another tokenizer"),
             std::string::npos);
   data::save_tokenizer(runs::tokenizer_path(run), *data::byte_tokenizer());
-  EXPECT_NE(message_of<UserError>([&] { runs::tokenizer_of_run(run, model->config().tokenizer); }).find("another tokenizer"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of<UserError>([&] { runs::tokenizer_of_run(run, model->config().tokenizer); }).find("another tokenizer"),
+      std::string::npos);
 }
 
 }  // namespace

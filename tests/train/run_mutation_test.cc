@@ -25,9 +25,9 @@
 #include "models/language/language_model_file.h"
 #include "nn/tensor_file.h"
 #include "runs/checkpoint.h"
+#include "runs/result_file.h"
 #include "train/language_fixture.h"
 #include "train/reports/metrics_log.h"
-#include "runs/result_file.h"
 
 namespace cosformer::train {
 namespace {
@@ -175,9 +175,9 @@ TEST_F(RunMutation, CheckpointWithRightChecksums) {
   const LanguageData data = open_text(config, run());
   const std::string folder = runs::checkpoint_path(run(), step);
   const runs::CheckpointContent content{nn::read_all_tensors(folder + "/model.safetensors"),
-                                  nn::read_all_tensors(folder + "/optimizer.safetensors"),
-                                  "",
-                                  {}};
+                                        nn::read_all_tensors(folder + "/optimizer.safetensors"),
+                                        "",
+                                        {}};
   LanguageJob job(config, data);
   const std::string name = job.data_name();
   fuzz(path, 1500, damage, [&] {
@@ -330,9 +330,9 @@ TEST_F(RunMutation, PipesAndDevicesInPlaceOfItsFilesAreRefusedAtOnce) {
   const std::int64_t step = runs::checkpoint_steps(run()).back();
   const std::string folder = runs::checkpoint_path(run(), step) + "/";
   const runs::CheckpointContent content{nn::read_all_tensors(folder + "model.safetensors"),
-                                  nn::read_all_tensors(folder + "optimizer.safetensors"),
-                                  "",
-                                  {}};
+                                        nn::read_all_tensors(folder + "optimizer.safetensors"),
+                                        "",
+                                        {}};
   const std::vector<std::pair<std::string, std::function<void()>>> readers = {
       {file("config.toml"), [] { runs::read_run(run()); }},
       {file("result.json"), [] { runs::read_result(run()); }},

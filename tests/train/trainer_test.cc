@@ -192,7 +192,7 @@ TEST(Trainer, ALossThatIsNotFiniteStopsWithItsStepAndLeavesTheCheckpoint) {
   const std::string run = folder.file("run");
   Watched watched;
   const runs::RunConfig config = small_run({"train.lr=1e30", "train.clip=0", "train.schedule=constant",
-                                      "train.warmup_steps=12", "train.checkpoint_every=1"});
+                                            "train.warmup_steps=12", "train.checkpoint_every=1"});
   const std::string message = message_of<Failure>([&] { train_in(run, config, letter_task(), watched); });
   EXPECT_NE(message.find("at step "), std::string::npos) << message;
   EXPECT_NE(message.find("training examples"), std::string::npos) << message;

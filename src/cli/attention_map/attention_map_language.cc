@@ -11,8 +11,8 @@
 #include "cli/attention_map/token_labels.h"
 #include "data/tokenizers/stream_decoder.h"
 #include "data/tokenizers/tokenizer.h"
-#include "train/inputs/language_data.h"
 #include "runs/run_folder.h"
+#include "train/inputs/language_data.h"
 
 namespace cosformer::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "cli/memory/allocation_peak.h"
 #include "nn/mechanisms/attention_traits.h"
 #include "ops/torch_compat.h"
-#include "train/inputs/device_batch.h"
 #include "runs/device.h"
+#include "train/inputs/device_batch.h"
 #include "train/training_step.h"
 
 namespace cosformer::cli {

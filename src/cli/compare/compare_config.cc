@@ -244,7 +244,7 @@ CompareConfig compare_config_from(const CompareFlags& flags) {
 }
 
 runs::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& task, const ComparedModel& model,
-                               std::int64_t seed) {
+                              std::int64_t seed) {
   runs::RunConfig run;
   Settings settings;
   runs::add_settings(settings, run);

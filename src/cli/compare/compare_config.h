@@ -59,6 +59,6 @@ CompareConfig compare_config_from(const CompareFlags& flags);
 // The settings of one cell before parameters are matched: the file's, the task's, --set, the model's. Throws UserError
 // for what cannot be.
 runs::RunConfig run_config_of(const CompareConfig& config, const ComparedTask& task, const ComparedModel& model,
-                               std::int64_t seed);
+                              std::int64_t seed);
 
 }  // namespace cosformer::cli

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "cli/compare/compare_results.h"
-#include "train/inputs/language_data.h"
 #include "runs/run_folder.h"
+#include "train/inputs/language_data.h"
 
 namespace cosformer::cli {
 

@@ -13,8 +13,8 @@
 #include "cli/train/run_difference.h"
 #include "data/baselines/floor.h"
 #include "data/batches/batch_stream.h"
-#include "train/inputs/batching.h"
 #include "runs/device.h"
+#include "train/inputs/batching.h"
 
 namespace cosformer::cli {
 namespace {

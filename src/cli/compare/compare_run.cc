@@ -16,9 +16,9 @@
 #include "cli/command.h"
 #include "cli/compare/compare_progress.h"
 #include "cli/terminal/child_process.h"
+#include "runs/result_file.h"
 #include "train/inputs/language_data.h"
 #include "train/interrupt.h"
-#include "runs/result_file.h"
 
 namespace cosformer::cli {
 namespace {

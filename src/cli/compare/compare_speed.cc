@@ -18,8 +18,8 @@
 #include "cli/bench/train_bench.h"
 #include "cli/command.h"
 #include "cli/terminal/child_process.h"
-#include "train/interrupt.h"
 #include "runs/device.h"
+#include "train/interrupt.h"
 
 namespace cosformer::cli {
 namespace {

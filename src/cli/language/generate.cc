@@ -13,10 +13,10 @@
 #include "cli/terminal/progress_line.h"
 #include "data/readers/file_content.h"
 #include "data/tokenizers/stream_decoder.h"
-#include "serve/generator.h"
-#include "runs/language_run.h"
-#include "serve/stop_filter.h"
 #include "runs/device.h"
+#include "runs/language_run.h"
+#include "serve/generator.h"
+#include "serve/stop_filter.h"
 
 namespace cosformer::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "runs/result_file.h"
 #include "runs/run_bundle.h"
 #include "train/inputs/language_data.h"
-#include "runs/result_file.h"
 
 namespace cosformer::cli {
 namespace {
@@ -34,12 +34,12 @@ void run_bundle(const Options& o) {
   const std::string name = fs::absolute(fs::path(o.run) / "").lexically_normal().parent_path().filename().string();
   const std::string out = o.out.empty() ? name + ".safetensors" : o.out;
   runs::BundleContent content{runs::to_toml(config), content_of(runs::tokenizer_path(o.run)),
-                                content_of(runs::result_path(o.run))};
+                              content_of(runs::result_path(o.run))};
   if (!content.result) std::printf("note: the run has not ended; these are its best weights so far\n");
   runs::write_bundle(out, weights, content);
   const std::string use = runs::is_language(config) ? (config.data.task == "lm" ? "generate " + out + " --prompt TEXT"
-                                                                                 : "eval " + out + " --data FILE")
-                                                     : "predict " + out + " --input FILE";
+                                                                                : "eval " + out + " --data FILE")
+                                                    : "predict " + out + " --input FILE";
   std::printf("wrote %s (%s): weights, settings, %s\nnext: cosformer %s\n", out.c_str(),
               human_bytes(static_cast<double>(fs::file_size(out))).c_str(),
               content.tokenizer ? "the tokenizer, a checksum" : "a checksum", use.c_str());

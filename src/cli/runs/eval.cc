@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/runs/eval_classifier.h"
 #include "cli/runs/eval_language.h"
-#include "cli/runs/eval_seq2seq.h"
+#include "cli/runs/eval_text_to_text.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"
 #include "runs/run_folder.h"
@@ -36,7 +36,7 @@ void run_eval(const Options& o, const CLI::App& app) {
   refuse_given(app, {"--carry", "--context"},
                "is for language models, and '" + run + "' is a " + (answers ? "text-to-text model" : "classifier"));
   if (answers) {
-    eval_seq2seq({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.write, o.json});
+    eval_text_to_text({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.write, o.json});
     return;
   }
   refuse_given(app, {"--write"}, "is for text-to-text runs, and '" + run + "' is a classifier");

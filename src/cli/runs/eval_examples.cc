@@ -12,8 +12,8 @@
 #include "data/readers/file_content.h"
 #include "data/readers/unlabelled/prediction_input.h"
 #include "data/tasks/task_parts.h"
-#include "train/initial_weights.h"
 #include "runs/trained_data.h"
+#include "train/initial_weights.h"
 
 namespace cosformer::cli {
 namespace {

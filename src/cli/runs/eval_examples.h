@@ -43,7 +43,7 @@ class EvaluatedData {
   void require_unchanged(const std::string& run, const runs::RunConfig& config);
 
   std::string run_, part_, own_path_;
-  runs::RunConfig config_;   // of `run`, with the path that is used
+  runs::RunConfig config_;    // of `run`, with the path that is used
   std::string trained_path_;  // as the run has it
   std::map<bool, data::TaskData> opened_;
   data::DatasetPointer own_;

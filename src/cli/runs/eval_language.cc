@@ -14,10 +14,10 @@
 #include "cli/terminal/progress_line.h"
 #include "data/baselines/lm_floor.h"
 #include "data/dataset/fingerprint.h"
-#include "runs/run_bundle.h"
-#include "train/jobs/language_job.h"
 #include "runs/device.h"
+#include "runs/run_bundle.h"
 #include "runs/trained_data.h"
+#include "train/jobs/language_job.h"
 
 namespace cosformer::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/runs/predict_classifier.h"
-#include "cli/runs/predict_seq2seq.h"
+#include "cli/runs/predict_text_to_text.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"
 #include "runs/run_folder.h"
@@ -33,7 +33,7 @@ void run_predict(const PredictOptions& given, const CLI::App& app) {
   if (runs::is_language(config)) runs::load_trained(o.run);  // says what asks a language model
   require_read(o, config, app);
   if (runs::is_text_to_text(config)) {
-    predict_seq2seq(o);
+    predict_text_to_text(o);
     return;
   }
   if (o.output.empty()) o.output = "tsv";

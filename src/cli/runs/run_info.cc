@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
-#include "runs/run_bundle.h"
 #include "runs/checkpoint.h"
 #include "runs/data_record.h"
-#include "train/reports/run_progress.h"
 #include "runs/result_file.h"
+#include "runs/run_bundle.h"
 #include "runs/run_folder.h"
+#include "train/reports/run_progress.h"
 
 namespace cosformer::cli {
 namespace {

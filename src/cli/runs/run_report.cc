@@ -8,9 +8,9 @@
 #include "base/progress.h"
 #include "base/share.h"
 #include "base/table.h"
+#include "runs/result_file.h"
 #include "train/reports/metrics_log.h"
 #include "train/reports/run_progress.h"
-#include "runs/result_file.h"
 
 namespace cosformer::cli {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "cli/train/floor_advice.h"
 #include "data/baselines/floor.h"
-#include "train/jobs/evaluate.h"
 #include "runs/run_folder.h"
+#include "train/jobs/evaluate.h"
 
 namespace cosformer::cli {
 

@@ -15,16 +15,16 @@
 #include "cli/train/train_folder.h"
 #include "cli/train/train_language.h"
 #include "cli/train/train_run.h"
-#include "cli/train/train_seq2seq.h"
+#include "cli/train/train_text_to_text.h"
 #include "nn/mechanisms/attention_config.h"
 #include "nn/positions/token_order_note.h"
-#include "train/continuation.h"
 #include "runs/data_record.h"
+#include "runs/setting_readers.h"
+#include "runs/trained_data.h"
+#include "train/continuation.h"
 #include "train/initial_weights.h"
 #include "train/inputs/language_data.h"
 #include "train/jobs/classification_job.h"
-#include "runs/setting_readers.h"
-#include "runs/trained_data.h"
 
 namespace cosformer::cli {
 namespace {
@@ -189,7 +189,7 @@ void run_training(const Options& o, const CLI::App& app) {
   if (runs::is_language(request.config)) {
     train_language(request);
   } else if (runs::is_text_to_text(request.config)) {
-    train_seq2seq(request);
+    train_text_to_text(request);
   } else {
     train_classifier(request);
   }

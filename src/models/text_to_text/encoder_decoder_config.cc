@@ -41,21 +41,22 @@ void add_attention(Settings& s, nn::AttentionConfig& c) {
 }  // namespace
 
 void add_settings(Settings& s, DecoderOptions& o) {
-  s.add("seq2seq.decoder_attention", o.attention,
+  s.rename_section("seq2seq", "text_to_text");
+  s.add("text_to_text.decoder_attention", o.attention,
         "text_to_text: the decoder's self-attention; same: model.attention. Another one has its own defaults",
         same_or_named());
-  s.add("seq2seq.cross_attention", o.cross_attention,
+  s.add("text_to_text.cross_attention", o.cross_attention,
         "text_to_text: the decoder's attention to the source, likewise; never with decay or convolution",
         same_or_named());
-  s.add("seq2seq.decoder_decay", o.decay,
+  s.add("text_to_text.decoder_decay", o.decay,
         "text_to_text: attention.decay of the decoder's self-attention [cosformer_plus, linear]");
-  s.add("seq2seq.decoder_layers", o.layers, "text_to_text: blocks of the decoder; 0: model.layers", 0, 1000);
-  s.add("seq2seq.decode_examples", o.decode_examples,
+  s.add("text_to_text.decoder_layers", o.layers, "text_to_text: blocks of the decoder; 0: model.layers", 0, 1000);
+  s.add("text_to_text.decode_examples", o.decode_examples,
         "text_to_text: examples written at an evaluation while training, to count those that are right");
 }
 
 void apply_preset(DecoderOptions& o, const ModelConfig& model, const Settings& settings) {
-  if (settings.was_set("seq2seq.decoder_decay")) return;
+  if (settings.was_set("text_to_text.decoder_decay")) return;
   const bool same = o.attention == "same";
   o.decay = same && settings.was_set("attention.decay")
                 ? model.attention.decay
@@ -72,8 +73,9 @@ EncoderDecoderConfig encoder_decoder_config(const ModelConfig& model, const Deco
   if (nn::reads_option(config.decoder.name, "attention.decay")) {
     config.decoder.decay = o.decay;
   } else if (o.decay) {
-    throw UserError("settings: seq2seq.decoder_decay is an option of cosformer_plus and linear; the decoder has \"" +
-                    config.decoder.name + "\"");
+    throw UserError(
+        "settings: text_to_text.decoder_decay is an option of cosformer_plus and linear; the decoder has \"" +
+        config.decoder.name + "\"");
   }
   config.cross = nn::cross_attention_config(o.cross_attention == "same" ? model.attention
                                                                         : nn::preset_of(o.cross_attention, false));
@@ -102,11 +104,11 @@ void require_possible(const EncoderDecoderConfig& c) {
     nn::require_possible(m.attention, false);
     nn::require_positions_possible(m.attention, m.positions);
   });
-  checked("the decoder's attention (seq2seq.decoder_attention chooses another one)", [&] {
+  checked("the decoder's attention (text_to_text.decoder_attention chooses another one)", [&] {
     nn::require_possible(c.decoder, true);
     nn::require_positions_possible(c.decoder, m.positions);
   });
-  checked("the cross-attention (seq2seq.cross_attention chooses another one)",
+  checked("the cross-attention (text_to_text.cross_attention chooses another one)",
           [&] { nn::require_possible(c.cross, false); });
   require_memory(m, size_of(c));
 }

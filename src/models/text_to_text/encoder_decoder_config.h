@@ -29,7 +29,7 @@ struct EncoderDecoderConfig {
   std::string tokenizer;               // its hash; empty: not known
 };
 
-// Keys "seq2seq.*".
+// Keys "text_to_text.*".
 void add_settings(Settings& settings, DecoderOptions& options);
 
 // What the attention's names imply, for options that nobody has set. `model` has its own presets already.

@@ -19,7 +19,8 @@ data::BatchOptions batch_options(const runs::TrainConfig& config, const models::
   return o;
 }
 
-EvaluationOptions evaluation_options(const runs::TrainConfig& config, const models::InputConfig& input, at::Device device) {
+EvaluationOptions evaluation_options(const runs::TrainConfig& config, const models::InputConfig& input,
+                                     at::Device device) {
   EvaluationOptions options{device, runs::uses_bfloat16(config, device), batch_options(config, input), {}};
   if (config.eval_batch_size > 0) options.batches.batch_size = static_cast<std::size_t>(config.eval_batch_size);
   return options;

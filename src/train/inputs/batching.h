@@ -2,14 +2,15 @@
 #pragma once
 
 #include "data/batches/epoch_plan.h"
-#include "train/jobs/evaluate.h"
 #include "runs/run_folder.h"
+#include "train/jobs/evaluate.h"
 
 namespace cosformer::train {
 
 data::BatchOptions batch_options(const runs::TrainConfig& config, const models::InputConfig& input);
 
-EvaluationOptions evaluation_options(const runs::TrainConfig& config, const models::InputConfig& input, at::Device device);
+EvaluationOptions evaluation_options(const runs::TrainConfig& config, const models::InputConfig& input,
+                                     at::Device device);
 
 // Of all sequences, each cut to `longest`.
 double tokens_of(const data::Dataset& dataset, std::int64_t longest);

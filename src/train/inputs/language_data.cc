@@ -40,14 +40,15 @@ data::CorpusOptions corpus_options(const runs::RunConfig& config, const TextProg
 
 }  // namespace
 
-data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress) {
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run,
+                                     const TextProgress& progress) {
   return tokenizer_for(config, run, progress, [&](const data::LearningOptions& options) {
     return data::learn_tokenizer({config.data.path}, corpus_options(config, progress), options);
   });
 }
 
-data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress,
-                                     const LearnTokenizer& learn) {
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run,
+                                     const TextProgress& progress, const LearnTokenizer& learn) {
   const std::string& named = config.text.tokenizer;
   if (data::TokenizerPointer there = runs::kept_or_named_tokenizer(config, run)) return there;
   data::LearningOptions options;

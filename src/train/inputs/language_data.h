@@ -23,11 +23,12 @@ using TextProgress = std::function<data::Progress(const std::string& what)>;
 
 // The tokenizer that the settings name, learned where they ask for it; of a run that has one, that one. Throws
 // UserError when the run has another one than the settings name.
-data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress);
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run,
+                                     const TextProgress& progress);
 // The same where `learn` knows the texts.
 using LearnTokenizer = std::function<data::TokenizerPointer(const data::LearningOptions& options)>;
-data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run, const TextProgress& progress,
-                                     const LearnTokenizer& learn);
+data::TokenizerPointer tokenizer_for(const runs::RunConfig& config, const std::string& run,
+                                     const TextProgress& progress, const LearnTokenizer& learn);
 
 LanguageData open_language_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
                                 const TextProgress& progress);

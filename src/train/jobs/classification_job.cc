@@ -10,9 +10,9 @@
 #include "base/table.h"
 #include "data/dataset/fingerprint.h"
 #include "nn/mechanisms/attention_traits.h"
+#include "runs/device.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/image_symmetries.h"
-#include "runs/device.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
@@ -31,8 +31,8 @@ std::int64_t most_drawn(const data::Dataset& images) {
   return most;
 }
 
-std::shared_ptr<models::Classifier> make_model(const runs::RunConfig& config, const data::TaskData& task, at::Device device,
-                                               const models::ModelConfig* made) {
+std::shared_ptr<models::Classifier> make_model(const runs::RunConfig& config, const data::TaskData& task,
+                                               at::Device device, const models::ModelConfig* made) {
   const data::DatasetInfo& info = task.train->info();
   if (config.train.rotate && (info.width == 0 || info.width != info.height)) {
     throw UserError(

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "data/batches/batch_stream.h"
+#include "runs/run_folder.h"
 #include "train/inputs/device_batch.h"
 #include "train/jobs/evaluate.h"
 #include "train/jobs/job.h"
-#include "runs/run_folder.h"
 
 namespace cosformer::train {
 

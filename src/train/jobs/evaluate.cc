@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 
 #include "data/batches/batch_stream.h"
-#include "train/jobs/evaluation_mode.h"
 #include "runs/device.h"
+#include "train/jobs/evaluation_mode.h"
 
 namespace cosformer::train {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "data/batches/batch.h"
 #include "nn/tensor_file.h"
-#include "train/step_graph.h"
 #include "runs/train_config.h"
+#include "train/step_graph.h"
 
 namespace cosformer::train {
 

@@ -8,9 +8,9 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
+#include "runs/device.h"
 #include "train/inputs/language_batch.h"
 #include "train/jobs/evaluation_mode.h"
-#include "runs/device.h"
 
 namespace cosformer::train {
 namespace {

@@ -6,9 +6,9 @@
 #include "data/tokenizers/tokenized_text.h"
 #include "models/longest_input.h"
 #include "models/trained_weights.h"
+#include "runs/device.h"
 #include "train/initial_weights.h"
 #include "train/inputs/batching.h"
-#include "runs/device.h"
 
 namespace cosformer::train {
 

@@ -10,8 +10,8 @@
 
 #include "data/tokenizers/tokenizer.h"
 #include "models/classifier.h"
-#include "train/jobs/evaluate.h"
 #include "runs/run_folder.h"
+#include "train/jobs/evaluate.h"
 
 namespace cosformer::train {
 

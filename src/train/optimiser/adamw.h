@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "train/optimiser/flat_parameters.h"
 #include "runs/train_config.h"
+#include "train/optimiser/flat_parameters.h"
 
 namespace cosformer::train {
 

@@ -6,7 +6,7 @@
 
 namespace cosformer::cli {
 
-struct Seq2SeqEvalOptions {
+struct TextToTextEvalOptions {
   std::vector<std::string> runs;
   std::string part = "test", data_path, device = "auto";
   bool part_given = false;   // data of one's own have no parts
@@ -15,6 +15,6 @@ struct Seq2SeqEvalOptions {
   bool json = false;
 };
 
-void eval_seq2seq(const Seq2SeqEvalOptions& options);
+void eval_text_to_text(const TextToTextEvalOptions& options);
 
 }  // namespace cosformer::cli

@@ -11,7 +11,7 @@
 
 namespace cosformer::train {
 
-struct Seq2SeqEvaluation {
+struct TextToTextEvaluation {
   double nats = 0;           // −ln p of all targets, the <eod> behind each included
   std::uint64_t tokens = 0;  // of them
   std::uint64_t found = 0;   // tokens that are the likeliest, given the right ones before them
@@ -29,10 +29,10 @@ struct Seq2SeqEvaluation {
 data::DatasetPointer written_examples(const data::DatasetPointer& pairs, std::int64_t count);
 
 // Every example's loss; answers to written_examples(pairs, write). Throws EvaluationStopped.
-Seq2SeqEvaluation evaluate_seq2seq(models::EncoderDecoder& model, const data::DatasetPointer& pairs,
-                                   const data::Tokenizer& tokenizer, std::int64_t write,
-                                   const EvaluationOptions& options,
-                                   const std::function<void(std::size_t examples)>& progress = {});
+TextToTextEvaluation evaluate_text_to_text(models::EncoderDecoder& model, const data::DatasetPointer& pairs,
+                                           const data::Tokenizer& tokenizer, std::int64_t write,
+                                           const EvaluationOptions& options,
+                                           const std::function<void(std::size_t examples)>& progress = {});
 
 // An answer to each source, in the order of the data set, which may be of pairs or of sources alone. Throws
 // EvaluationStopped.
@@ -40,6 +40,6 @@ std::vector<std::vector<std::int32_t>> write_answers(models::EncoderDecoder& mod
                                                      const data::Tokenizer& tokenizer, const EvaluationOptions& options,
                                                      const std::function<void(std::size_t examples)>& progress = {});
 
-PartResult part_result(const Seq2SeqEvaluation& evaluation);
+PartResult part_result(const TextToTextEvaluation& evaluation);
 
 }  // namespace cosformer::train

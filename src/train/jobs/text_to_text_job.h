@@ -4,17 +4,17 @@
 #include <memory>
 
 #include "data/batches/batch_stream.h"
-#include "train/inputs/seq2seq_data.h"
+#include "train/inputs/text_to_text_data.h"
 #include "train/jobs/job.h"
-#include "train/jobs/seq2seq_evaluation.h"
+#include "train/jobs/text_to_text_evaluation.h"
 
 namespace cosformer::train {
 
-class Seq2SeqJob final : public Job {
+class TextToTextJob final : public Job {
  public:
   // Makes the model, its weights drawn by the run's seed. Throws UserError for what cannot be trained.
   // `made`: the model as it was made, of a run that was continued, whose texts may be others now.
-  Seq2SeqJob(const runs::RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made = nullptr);
+  TextToTextJob(const runs::RunConfig& config, TextToTextData data, const models::EncoderDecoderConfig* made = nullptr);
 
   models::EncoderDecoder& model() { return *model_; }
 
@@ -43,7 +43,7 @@ class Seq2SeqJob final : public Job {
   const data::DatasetPointer& part_of(Part part) const;
 
   runs::RunConfig config_;
-  Seq2SeqData data_;
+  TextToTextData data_;
   at::Device device_;
   std::shared_ptr<models::EncoderDecoder> model_;
   std::unique_ptr<data::BatchStream> stream_;

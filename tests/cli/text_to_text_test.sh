@@ -18,7 +18,7 @@ with open("pairs.tsv", "w") as table, open("pairs.jsonl", "w") as rows, open("wo
 END
 small=(--device cpu --set model.width=32 --set model.heads=2 --set model.layers=1 --set model.feed_forward=64
   --set model.dropout=0 --set train.lr=0.005 --set train.batch_size=32 --set train.eval_every=100
-  --set seq2seq.decode_examples=20)
+  --set text_to_text.decode_examples=20)
 train=("$program" train --task text_to_text --data pairs.tsv "${small[@]}")
 
 expect 0 'exact_match' "${train[@]}" --steps 400 --out run
@@ -65,7 +65,7 @@ expect 0 'longer than the model.s 5 tokens' "$program" predict run --input long.
 # Other columns, another tokenizer, other attention in the decoder.
 expect 0 'exact_match' "$program" train --task text_to_text --data pairs.jsonl "${small[@]}" --steps 10 --out other \
   --set data.source_column=en --set data.target_column=de --attention linformer --set attention.rank=4 \
-  --set seq2seq.decoder_attention=softmax --set seq2seq.cross_attention=cosformer
+  --set text_to_text.decoder_attention=softmax --set text_to_text.cross_attention=cosformer
 expect 0 'linformer.*decoder softmax, cross cosformer' "$program" info other
 
 # What is wrong is said, with its place.
@@ -77,8 +77,8 @@ expect 2 'short.jsonl. line 2: .*no key .target.' "$program" train --task text_t
   "${small[@]}" --out wrong
 expect 2 'no column .de.' "${train[@]}" --set data.target_column=de --out wrong
 expect 2 'nowhere.tsv' "$program" train --task text_to_text --data nowhere.tsv --out wrong
-expect 2 'seq2seq.decoder_attention' "${train[@]}" --attention linformer --out wrong
-expect 2 'those that can: cosformer' "${train[@]}" --attention linformer --set seq2seq.decoder_attention=softmax \
+expect 2 'text_to_text.decoder_attention' "${train[@]}" --attention linformer --out wrong
+expect 2 'those that can: cosformer' "${train[@]}" --attention linformer --set text_to_text.decoder_attention=softmax \
   --out wrong
 [ -e wrong ] && fail "a run that could not begin left its folder"
 expect 2 'text-to-text model, which answers texts' "$program" generate run --prompt a

@@ -1,4 +1,4 @@
-#include "train/jobs/seq2seq_job.h"
+#include "train/jobs/text_to_text_job.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -11,8 +11,8 @@
 #include "data/batches/lm_batches.h"
 #include "data/dataset/fingerprint.h"
 #include "nn/mechanisms/attention_traits.h"
-#include "train/inputs/batching.h"
 #include "runs/device.h"
+#include "train/inputs/batching.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
@@ -31,8 +31,8 @@ void require_trainable(const runs::RunConfig& config) {
   if (!config.language.tied) refuse("language.tied=false");
 }
 
-std::shared_ptr<models::EncoderDecoder> make_model(const runs::RunConfig& config, const Seq2SeqData& data, at::Device device,
-                                                   const models::EncoderDecoderConfig* made) {
+std::shared_ptr<models::EncoderDecoder> make_model(const runs::RunConfig& config, const TextToTextData& data,
+                                                   at::Device device, const models::EncoderDecoderConfig* made) {
   require_trainable(config);
   models::ModelConfig model = config.model;
   model.input = {};
@@ -40,7 +40,7 @@ std::shared_ptr<models::EncoderDecoder> make_model(const runs::RunConfig& config
   model.input.max_length = data.task.max_length + 1;  // and <eod>
   at::manual_seed(step_seed(config.train.seed, 0));
   auto result = std::make_shared<models::EncoderDecoder>(
-      made != nullptr ? *made : models::encoder_decoder_config(model, config.seq2seq, data.tokenizer->hash()));
+      made != nullptr ? *made : models::encoder_decoder_config(model, config.text_to_text, data.tokenizer->hash()));
   result->to(device);
   result->train();
   return result;
@@ -48,47 +48,48 @@ std::shared_ptr<models::EncoderDecoder> make_model(const runs::RunConfig& config
 
 }  // namespace
 
-Seq2SeqJob::Seq2SeqJob(const runs::RunConfig& config, Seq2SeqData data, const models::EncoderDecoderConfig* made)
+TextToTextJob::TextToTextJob(const runs::RunConfig& config, TextToTextData data,
+                             const models::EncoderDecoderConfig* made)
     : config_(config),
       data_(std::move(data)),
       device_(runs::device_of(config.train)),
       model_(make_model(config, data_, device_, made)) {}
 
-std::string Seq2SeqJob::label() const {
+std::string TextToTextJob::label() const {
   return models::label_of(model_->config());
 }
 
-std::string Seq2SeqJob::data_name() const {
+std::string TextToTextJob::data_name() const {
   return data::fingerprint(data_.task);
 }
 
-std::string Seq2SeqJob::model_config() const {
+std::string TextToTextJob::model_config() const {
   std::string text;
   for (const auto& [key, value] : metadata()) text += "# " + key + "\n" + value + "\n";
   return text;
 }
 
-std::map<std::string, std::string> Seq2SeqJob::metadata() const {
+std::map<std::string, std::string> TextToTextJob::metadata() const {
   return models::to_metadata(model_->config());
 }
 
-bool Seq2SeqJob::is_always_the_same() const {
+bool TextToTextJob::is_always_the_same() const {
   const models::EncoderDecoderConfig& c = model_->config();
   return !nn::changes_while_training(c.model.attention) && !nn::changes_while_training(c.decoder) &&
          !nn::changes_while_training(c.cross);
 }
 
-void Seq2SeqJob::begin(data::StreamPosition position, bool) {
+void TextToTextJob::begin(data::StreamPosition position, bool) {
   stream_ =
       std::make_unique<data::BatchStream>(data_.task.train, batch_options(config_.train, text_input(model_->config())),
                                           static_cast<std::uint64_t>(config_.train.seed), position);
 }
 
-JobBatch Seq2SeqJob::next() {
+JobBatch TextToTextJob::next() {
   const std::optional<data::Batch> batch = stream_->next();
   if (!batch) throw std::logic_error("the stream of training batches ended");
   JobBatch result;
-  result.inputs = step_inputs(seq2seq_inputs(*batch, data_.tokenizer->end_of_document(), device_));
+  result.inputs = step_inputs(text_to_text_inputs(*batch, data_.tokenizer->end_of_document(), device_));
   result.position = batch->position;
   result.next = batch->next;
   for (const data::SequenceBatch* texts : {&batch->first, &batch->second}) {
@@ -98,49 +99,49 @@ JobBatch Seq2SeqJob::next() {
   return result;
 }
 
-std::string Seq2SeqJob::name_places(const std::vector<std::uint64_t>& places) const {
+std::string TextToTextJob::name_places(const std::vector<std::uint64_t>& places) const {
   return "the training examples " + listed(places);
 }
 
-at::Tensor Seq2SeqJob::loss(const StepInputs& step) {
-  const Seq2SeqInputs inputs = seq2seq_inputs(step);
+at::Tensor TextToTextJob::loss(const StepInputs& step) {
+  const TextToTextInputs inputs = text_to_text_inputs(step);
   return model_->losses(target_hidden(*model_, inputs), inputs.targets).sum() /
          inputs.targets.ne(data::kNoTarget).sum();
 }
 
-const data::DatasetPointer& Seq2SeqJob::part_of(Part part) const {
+const data::DatasetPointer& TextToTextJob::part_of(Part part) const {
   return part == Part::kTrain ? data_.task.train : part == Part::kValid ? data_.task.valid : data_.task.test;
 }
 
-double Seq2SeqJob::work_of_evaluation(Part part) const {
+double TextToTextJob::work_of_evaluation(Part part) const {
   const data::Dataset& pairs = *part_of(part);
   const std::int64_t longest = text_input(model_->config()).max_length;
   const double tokens = tokens_of(pairs, longest), examples = static_cast<double>(pairs.size());
-  const double written = std::min(static_cast<double>(config_.seq2seq.decode_examples), examples);
+  const double written = std::min(static_cast<double>(config_.text_to_text.decode_examples), examples);
   return kWorkOfReading * tokens + kWorkOfWriting * written * static_cast<double>(longest);
 }
 
-double Seq2SeqJob::tokens_of_an_epoch() const {
+double TextToTextJob::tokens_of_an_epoch() const {
   return tokens_of(*data_.task.train, text_input(model_->config()).max_length) +
          2 * static_cast<double>(data_.task.train->size());
 }
 
-PartResult Seq2SeqJob::evaluate(Part part, const StopRequest& stop) {
+PartResult TextToTextJob::evaluate(Part part, const StopRequest& stop) {
   EvaluationOptions options = evaluation_options(config_.train, text_input(model_->config()), device_);
   options.stop = stop;
   return part_result(
-      evaluate_seq2seq(*model_, part_of(part), *data_.tokenizer, config_.seq2seq.decode_examples, options));
+      evaluate_text_to_text(*model_, part_of(part), *data_.tokenizer, config_.text_to_text.decode_examples, options));
 }
 
-std::string Seq2SeqJob::describe(const PartResult& result) const {
+std::string TextToTextJob::describe(const PartResult& result) const {
   const auto percent = [&](const std::string& name) { return significant(100 * result.at(name), 4) + "%"; };
   std::string text =
       "loss " + significant(result.at("loss"), 4) + ", " + percent("token_accuracy") + " of tokens found";
-  if (config_.seq2seq.decode_examples > 0) text += ", " + percent("exact_match") + " of answers right";
+  if (config_.text_to_text.decode_examples > 0) text += ", " + percent("exact_match") + " of answers right";
   return text;
 }
 
-std::string Seq2SeqJob::describe_best(double value) const {
+std::string TextToTextJob::describe_best(double value) const {
   return "loss " + significant(value, 4);
 }
 

@@ -1,4 +1,4 @@
-#include "cli/runs/eval_seq2seq.h"
+#include "cli/runs/eval_text_to_text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,11 +13,11 @@
 #include "data/baselines/text_to_text_floor.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/joined.h"
-#include "train/inputs/batching.h"
-#include "train/inputs/seq2seq_data.h"
-#include "train/jobs/seq2seq_evaluation.h"
 #include "runs/device.h"
 #include "runs/trained_data.h"
+#include "train/inputs/batching.h"
+#include "train/inputs/text_to_text_data.h"
+#include "train/jobs/text_to_text_evaluation.h"
 
 namespace cosformer::cli {
 namespace {
@@ -26,13 +26,13 @@ using nlohmann::ordered_json;
 
 struct Evaluated {
   std::string folder, label;
-  train::Seq2SeqEvaluation evaluation;
+  train::TextToTextEvaluation evaluation;
   std::vector<data::Floor> floors;
   bool own = false;  // data of the user's own, all of them
 };
 
 // The part that is asked for, of data that are those of the training; of others, all of them.
-data::DatasetPointer examples_of(const Seq2SeqEvalOptions& o, const std::string& folder, const data::TaskData& task,
+data::DatasetPointer examples_of(const TextToTextEvalOptions& o, const std::string& folder, const data::TaskData& task,
                                  bool& own) {
   const runs::SameData same = runs::is_trained_on(folder, data::fingerprint(task));
   own = same == runs::SameData::kNo && !o.data_path.empty();
@@ -55,7 +55,7 @@ data::DatasetPointer examples_of(const Seq2SeqEvalOptions& o, const std::string&
   return o.part == "test" ? task.test : o.part == "valid" ? task.valid : task.train;
 }
 
-Evaluated evaluate_run(const Seq2SeqEvalOptions& o, const std::string& folder) {
+Evaluated evaluate_run(const TextToTextEvalOptions& o, const std::string& folder) {
   runs::RunConfig config = runs::read_run(folder);
   if (!runs::is_text_to_text(config)) {
     throw UserError("'" + folder + "' is no text-to-text model; compare runs of one kind");
@@ -70,8 +70,8 @@ Evaluated evaluate_run(const Seq2SeqEvalOptions& o, const std::string& folder) {
   const auto model = runs::load_trained_encoder_decoder(folder);
   const at::Device device = runs::device_of(config.train);
   model->to(device);
-  const train::Seq2SeqData data =
-      train::open_seq2seq_data(config, runs::tokenizer_of_run(folder, model->config().tokenizer), model->config());
+  const train::TextToTextData data =
+      train::open_text_to_text_data(config, runs::tokenizer_of_run(folder, model->config().tokenizer), model->config());
   Evaluated result;
   const data::DatasetPointer part = examples_of(o, folder, data.task, result.own);
   train::EvaluationOptions options =
@@ -81,18 +81,18 @@ Evaluated evaluate_run(const Seq2SeqEvalOptions& o, const std::string& folder) {
   const std::size_t work = part->size() + (o.write > 0 ? written->size() : 0);
   result.folder = folder;
   result.label = models::label_of(model->config());
-  result.evaluation =
-      train::evaluate_seq2seq(*model, part, *data.tokenizer, o.write, options, progress_line("eval", "examples", work));
+  result.evaluation = train::evaluate_text_to_text(*model, part, *data.tokenizer, o.write, options,
+                                                   progress_line("eval", "examples", work));
   result.floors = data::text_to_text_floors(*data.task.train, *written);
   return result;
 }
 
-double error_of(const train::Seq2SeqEvaluation& e) {
+double error_of(const train::TextToTextEvaluation& e) {
   return standard_error(e.exact_match(), static_cast<double>(e.written));
 }
 
-void print_table(const Seq2SeqEvalOptions& o, const std::vector<Evaluated>& runs) {
-  const train::Seq2SeqEvaluation& first = runs.front().evaluation;
+void print_table(const TextToTextEvalOptions& o, const std::vector<Evaluated>& runs) {
+  const train::TextToTextEvaluation& first = runs.front().evaluation;
   const auto number = [](std::uint64_t value) { return with_commas(static_cast<long long>(value)); };
   const std::string what = runs.front().own ? "all of '" + o.data_path + "'" : o.part + " part";
   std::printf("%s: %s examples, %s tokens to write; %s answers written\n\n", what.c_str(),
@@ -104,7 +104,7 @@ void print_table(const Seq2SeqEvalOptions& o, const std::vector<Evaluated>& runs
                ""});
   }
   for (const Evaluated& run : runs) {
-    const train::Seq2SeqEvaluation& e = run.evaluation;
+    const train::TextToTextEvaluation& e = run.evaluation;
     table.add({run.label, e.written > 0 ? percent(e.exact_match(), error_of(e)) : "", significant(e.loss(), 5),
                significant(e.perplexity(), 5), percent(e.token_accuracy())});
   }
@@ -123,7 +123,7 @@ void print_table(const Seq2SeqEvalOptions& o, const std::vector<Evaluated>& runs
   }
 }
 
-void print_json(const Seq2SeqEvalOptions& o, const std::vector<Evaluated>& runs) {
+void print_json(const TextToTextEvalOptions& o, const std::vector<Evaluated>& runs) {
   const bool own = runs.front().own;
   ordered_json json{{"part", own ? ordered_json() : ordered_json(o.part)},
                     {"floors", ordered_json::object()},
@@ -143,7 +143,7 @@ void print_json(const Seq2SeqEvalOptions& o, const std::vector<Evaluated>& runs)
 
 }  // namespace
 
-void eval_seq2seq(const Seq2SeqEvalOptions& o) {
+void eval_text_to_text(const TextToTextEvalOptions& o) {
   std::vector<Evaluated> runs;
   for (const std::string& folder : o.runs) runs.push_back(evaluate_run(o, folder));
   if (o.json) {

@@ -1,4 +1,4 @@
-#include "train/inputs/seq2seq_data.h"
+#include "train/inputs/text_to_text_data.h"
 
 #include <algorithm>
 
@@ -30,8 +30,8 @@ data::TokenizerPointer learned_from(const data::Dataset& texts, const data::Lear
   return data::learn_tokenizer(read, bytes, options);
 }
 
-Seq2SeqData in_tokens(const data::TaskData& text, const data::TokenizerPointer& tokenizer, std::int64_t most) {
-  Seq2SeqData result{text, tokenizer};
+TextToTextData in_tokens(const data::TaskData& text, const data::TokenizerPointer& tokenizer, std::int64_t most) {
+  TextToTextData result{text, tokenizer};
   data::TaskData& task = result.task;
   task.max_length = 1;
   std::size_t cut = 0;
@@ -64,15 +64,16 @@ std::int32_t token(const data::SequenceBatch& batch, std::int64_t row, std::int6
 
 }  // namespace
 
-Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const std::string& run, const TextProgress& progress) {
+TextToTextData open_text_to_text_data(const runs::RunConfig& config, const std::string& run,
+                                      const TextProgress& progress) {
   const data::TaskData text = data::open_task(uncut(config.data));
   const data::TokenizerPointer tokenizer = tokenizer_for(
       config, run, progress, [&](const data::LearningOptions& options) { return learned_from(*text.train, options); });
   return in_tokens(text, tokenizer, data::effective_max_length(config.data));
 }
 
-Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
-                              const models::EncoderDecoderConfig& model) {
+TextToTextData open_text_to_text_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
+                                      const models::EncoderDecoderConfig& model) {
   return in_tokens(data::open_task(uncut(config.data)), tokenizer, text_input(model).max_length);
 }
 
@@ -95,7 +96,7 @@ SourceInputs source_inputs(const data::SequenceBatch& sources, std::int32_t end,
   return {on_device(tokens, device), on_device(mask, device)};
 }
 
-Seq2SeqInputs seq2seq_inputs(const data::Batch& batch, std::int32_t end, at::Device device) {
+TextToTextInputs text_to_text_inputs(const data::Batch& batch, std::int32_t end, at::Device device) {
   const data::SequenceBatch& t = batch.second;
   const std::int64_t width = t.width + 1;
   const at::Tensor inputs = at::full({t.rows, width}, end, at::kInt);
@@ -111,15 +112,15 @@ Seq2SeqInputs seq2seq_inputs(const data::Batch& batch, std::int32_t end, at::Dev
   return {source_inputs(batch.first, end, device), on_device(inputs, device), on_device(targets, device)};
 }
 
-StepInputs step_inputs(const Seq2SeqInputs& inputs) {
+StepInputs step_inputs(const TextToTextInputs& inputs) {
   return {inputs.source.tokens, inputs.source.mask, inputs.inputs, inputs.targets};
 }
 
-Seq2SeqInputs seq2seq_inputs(const StepInputs& inputs) {
+TextToTextInputs text_to_text_inputs(const StepInputs& inputs) {
   return {{inputs.at(0), inputs.at(1)}, inputs.at(2), inputs.at(3)};
 }
 
-at::Tensor target_hidden(models::EncoderDecoder& model, const Seq2SeqInputs& inputs) {
+at::Tensor target_hidden(models::EncoderDecoder& model, const TextToTextInputs& inputs) {
   const models::EncodedSource source = model.encode(inputs.source.tokens, inputs.source.mask);
   return model.hidden(inputs.inputs, inputs.targets.ne(data::kNoTarget), source);
 }

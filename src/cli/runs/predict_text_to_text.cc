@@ -1,4 +1,4 @@
-#include "cli/runs/predict_seq2seq.h"
+#include "cli/runs/predict_text_to_text.h"
 
 #include <cstdio>
 
@@ -10,12 +10,12 @@
 #include "cli/terminal/progress_line.h"
 #include "data/tokenizers/stream_decoder.h"
 #include "data/tokenizers/tokenized_text.h"
+#include "runs/device.h"
 #include "train/initial_weights.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/language_data.h"
-#include "train/inputs/seq2seq_data.h"
-#include "train/jobs/seq2seq_evaluation.h"
-#include "runs/device.h"
+#include "train/inputs/text_to_text_data.h"
+#include "train/jobs/text_to_text_evaluation.h"
 
 namespace cosformer::cli {
 namespace {
@@ -103,7 +103,7 @@ class Answering {
 
 }  // namespace
 
-void predict_seq2seq(const PredictOptions& o) {
+void predict_text_to_text(const PredictOptions& o) {
   Answering answering(o);
   data::DatasetInfo info;
   info.name = answering.config().data.task;

@@ -5,6 +5,6 @@
 
 namespace cosformer::cli {
 
-void train_seq2seq(const train::TrainRequest& request);
+void train_text_to_text(const train::TrainRequest& request);
 
 }  // namespace cosformer::cli

@@ -1,4 +1,4 @@
-#include "cli/train/train_seq2seq.h"
+#include "cli/train/train_text_to_text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include "data/baselines/text_to_text_floor.h"
 #include "nn/positions/token_order_note.h"
 #include "runs/data_record.h"
-#include "train/jobs/seq2seq_job.h"
+#include "train/jobs/text_to_text_job.h"
 
 namespace cosformer::cli {
 namespace {
@@ -44,15 +44,15 @@ std::string advice(const std::string& run, const train::TrainResult& result, con
 
 }  // namespace
 
-void train_seq2seq(const train::TrainRequest& request) {
+void train_text_to_text(const train::TrainRequest& request) {
   const auto progress = [](const std::string& what) { return progress_line(what, "B"); };
   std::optional<models::EncoderDecoderConfig> made;
   if (train::was_continued(request)) made = runs::load_trained_encoder_decoder(request.run)->config();
-  const train::Seq2SeqData data =
-      made ? train::open_seq2seq_data(request.config, runs::tokenizer_of_run(request.run, made->tokenizer), *made)
-           : train::open_seq2seq_data(request.config, request.run, progress);
-  train::Seq2SeqJob job(request.config, data,
-                        made ? &*made : nullptr);  // what cannot be built is refused before there is a folder
+  const train::TextToTextData data =
+      made ? train::open_text_to_text_data(request.config, runs::tokenizer_of_run(request.run, made->tokenizer), *made)
+           : train::open_text_to_text_data(request.config, request.run, progress);
+  train::TextToTextJob job(request.config, data,
+                           made ? &*made : nullptr);  // what cannot be built is refused before there is a folder
   if (!runs::is_run(request.run)) runs::create_run(request.run, request.config);
   runs::keep_tokenizer(request.run, *data.tokenizer);
   RunLog log(request.run);

@@ -8,18 +8,19 @@
 
 namespace cosformer::train {
 
-struct Seq2SeqData {
+struct TextToTextData {
   data::TaskData task;  // in tokens; task.max_length is of the longest text
   data::TokenizerPointer tokenizer;
 };
 
 // Reads the texts, then has the tokenizer that the settings name, learned from the training part's sources and targets
 // where they ask for it; of a run that has one, that one.
-Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const std::string& run, const TextProgress& progress);
+TextToTextData open_text_to_text_data(const runs::RunConfig& config, const std::string& run,
+                                      const TextProgress& progress);
 
 // The same in the tokens of a trained model, texts cut to its greatest length.
-Seq2SeqData open_seq2seq_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
-                              const models::EncoderDecoderConfig& model);
+TextToTextData open_text_to_text_data(const runs::RunConfig& config, const data::TokenizerPointer& tokenizer,
+                                      const models::EncoderDecoderConfig& model);
 
 // What the model reads, as batches are cut for it: texts without the <eod> that is added to them.
 models::InputConfig text_input(const models::EncoderDecoderConfig& config);
@@ -30,16 +31,16 @@ struct SourceInputs {
 };
 SourceInputs source_inputs(const data::SequenceBatch& sources, std::int32_t end, at::Device device);
 
-struct Seq2SeqInputs {
+struct TextToTextInputs {
   SourceInputs source;
   at::Tensor inputs, targets;  // [B, T] int32 and int64: <eod> and the target; the target and <eod>, then kNoTarget
 };
-Seq2SeqInputs seq2seq_inputs(const data::Batch& batch, std::int32_t end, at::Device device);
+TextToTextInputs text_to_text_inputs(const data::Batch& batch, std::int32_t end, at::Device device);
 
-StepInputs step_inputs(const Seq2SeqInputs& inputs);
-Seq2SeqInputs seq2seq_inputs(const StepInputs& inputs);
+StepInputs step_inputs(const TextToTextInputs& inputs);
+TextToTextInputs text_to_text_inputs(const StepInputs& inputs);
 
 // What the decoder says of a batch's targets: [B, T, width].
-at::Tensor target_hidden(models::EncoderDecoder& model, const Seq2SeqInputs& inputs);
+at::Tensor target_hidden(models::EncoderDecoder& model, const TextToTextInputs& inputs);
 
 }  // namespace cosformer::train

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "train/jobs/seq2seq_job.h"
+#include "train/jobs/text_to_text_job.h"
 #include "train/run_fixture.h"
 
 namespace cosformer::train {
 
 // The pairs' file lies in `folder`.
-inline runs::RunConfig small_seq2seq_run(const cosformer::testing::TemporaryDirectory& folder,
-                                   const std::vector<std::string>& assignments) {
+inline runs::RunConfig small_text_to_text_run(const cosformer::testing::TemporaryDirectory& folder,
+                                              const std::vector<std::string>& assignments) {
   runs::RunConfig config;
   Settings settings;
   add_settings(settings, config);
@@ -22,7 +22,7 @@ inline runs::RunConfig small_seq2seq_run(const cosformer::testing::TemporaryDire
                                "model.dropout=0.1",      "train.batch_size=8",
                                "train.lr=0.01",          "train.log_every=3",
                                "train.device=cpu",       "train.steps=24",
-                               "train.eval_every=10",    "seq2seq.decode_examples=10"};
+                               "train.eval_every=10",    "text_to_text.decode_examples=10"};
   all.insert(all.end(), assignments.begin(), assignments.end());
   for (const std::string& assignment : all) settings.assign(assignment);
   runs::apply_presets(config, settings);
@@ -30,9 +30,9 @@ inline runs::RunConfig small_seq2seq_run(const cosformer::testing::TemporaryDire
   return config;
 }
 
-inline TrainResult train_seq2seq_in(const std::string& folder, const runs::RunConfig& config, Watched& watched) {
-  const Seq2SeqData data = open_seq2seq_data(config, folder, {});
-  Seq2SeqJob job(config, data);
+inline TrainResult train_text_to_text_in(const std::string& folder, const runs::RunConfig& config, Watched& watched) {
+  const TextToTextData data = open_text_to_text_data(config, folder, {});
+  TextToTextJob job(config, data);
   if (!runs::is_run(folder)) runs::create_run(folder, config);
   runs::keep_tokenizer(folder, *data.tokenizer);
   return train({folder, config, {}}, job, watched.observer());

@@ -5,6 +5,6 @@
 
 namespace cosformer::cli {
 
-void predict_seq2seq(const PredictOptions& options);
+void predict_text_to_text(const PredictOptions& options);
 
 }  // namespace cosformer::cli

@@ -1,5 +1,5 @@
 // Text to text: batches, exact going on, evaluation, tokenizers, and what is refused.
-#include "train/jobs/seq2seq_job.h"
+#include "train/jobs/text_to_text_job.h"
 
 #include <cmath>
 
@@ -10,7 +10,7 @@
 #include "data/dataset/array_dataset.h"
 #include "models/language/lm_losses.h"
 #include "train/inputs/batching.h"
-#include "train/seq2seq_fixture.h"
+#include "train/text_to_text_fixture.h"
 
 namespace cosformer::train {
 namespace {
@@ -26,7 +26,7 @@ TEST(Seq2SeqInputs, BeginAndEndWithTheEndOfDocument) {
   const auto text = builder.finish({.name = "pairs", .vocabulary = data::kByteVocabulary});
   const std::vector<std::uint32_t> both{0, 1};
   const data::Batch batch = data::make_batch(*text, both, {});
-  const Seq2SeqInputs inputs = seq2seq_inputs(batch, 256, at::kCPU);
+  const TextToTextInputs inputs = text_to_text_inputs(batch, 256, at::kCPU);
   EXPECT_TRUE(at::equal(inputs.source.tokens.to(at::kLong), at::tensor({97, 98, 256, 99, 256, 256}).view({2, 3})));
   EXPECT_TRUE(at::equal(inputs.source.mask.to(at::kLong), at::tensor({1, 1, 1, 1, 1, 0}).view({2, 3})));
   const std::int64_t none = models::kNoTarget;
@@ -43,8 +43,9 @@ class Seq2SeqResume : public ::testing::TestWithParam<const char*> {};
 TEST_P(Seq2SeqResume, InterruptedEqualsUninterrupted) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(120, 6));
-  const runs::RunConfig config = small_seq2seq_run(folder, {std::string("model.attention=") + GetParam()});
-  expect_exact_resume(folder, [&](const std::string& run, Watched& w) { return train_seq2seq_in(run, config, w); });
+  const runs::RunConfig config = small_text_to_text_run(folder, {std::string("model.attention=") + GetParam()});
+  expect_exact_resume(folder,
+                      [&](const std::string& run, Watched& w) { return train_text_to_text_in(run, config, w); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Seq2Seq, Seq2SeqResume, ::testing::Values("cosformer_plus", "softmax", "performer"),
@@ -53,19 +54,19 @@ INSTANTIATE_TEST_SUITE_P(Seq2Seq, Seq2SeqResume, ::testing::Values("cosformer_pl
 TEST(Seq2SeqEvaluation, CountsWhatTheModelSays) {
   const TemporaryDirectory folder;
   write_bytes(folder.file("pairs.tsv"), reversals(60, 6));
-  const runs::RunConfig config = small_seq2seq_run(folder, {});
-  const Seq2SeqData data = open_seq2seq_data(config, "no such run", {});
-  Seq2SeqJob job(config, data);
+  const runs::RunConfig config = small_text_to_text_run(folder, {});
+  const TextToTextData data = open_text_to_text_data(config, "no such run", {});
+  TextToTextJob job(config, data);
   const EvaluationOptions options = evaluation_options(config.train, text_input(job.model().config()), at::kCPU);
-  const Seq2SeqEvaluation e = evaluate_seq2seq(job.model(), data.task.train, *data.tokenizer, 5, options);
+  const TextToTextEvaluation e = evaluate_text_to_text(job.model(), data.task.train, *data.tokenizer, 5, options);
   // The same one example at a time.
   const at::NoGradGuard no_grad;
   job.model().eval();
   double nats = 0;
   std::uint64_t tokens = 0, found = 0;
   for (std::uint32_t i = 0; i < data.task.train->size(); ++i) {
-    const Seq2SeqInputs inputs =
-        seq2seq_inputs(data::make_batch(*data.task.train, std::vector<std::uint32_t>{i}, {}), 256, at::kCPU);
+    const TextToTextInputs inputs =
+        text_to_text_inputs(data::make_batch(*data.task.train, std::vector<std::uint32_t>{i}, {}), 256, at::kCPU);
     const at::Tensor hidden = target_hidden(job.model(), inputs);
     nats += job.model().losses(hidden, inputs.targets).sum().item<double>();
     tokens += static_cast<std::uint64_t>(inputs.targets.numel());
@@ -86,10 +87,10 @@ TEST(Seq2SeqData, TokenizersAreLearnedFromBothColumnsAndKept) {
   for (int row = 0; row < 30; ++row)
     table += "good morning\tguten tag " + std::string(row % 2 == 0 ? "frau" : "herr") + "\n";
   write_bytes(folder.file("pairs.tsv"), table);
-  const runs::RunConfig config = small_seq2seq_run(folder, {"data.tokenizer=words", "train.steps=2"});
+  const runs::RunConfig config = small_text_to_text_run(folder, {"data.tokenizer=words", "train.steps=2"});
   const std::string run = folder.file("run");
   Watched watched;
-  train_seq2seq_in(run, config, watched);
+  train_text_to_text_in(run, config, watched);
   const auto model = runs::load_trained_encoder_decoder(run);
   const data::TokenizerPointer tokenizer = runs::tokenizer_of_run(run, model->config().tokenizer);
   EXPECT_EQ(tokenizer->kind_name(), "words");
@@ -106,10 +107,11 @@ TEST(Seq2SeqData, LongTextsAreCutAndCounted) {
   std::string table = "source\ttarget\n";
   for (int row = 0; row < 10; ++row) table += "abc\tabcd\n";
   write_bytes(folder.file("pairs.tsv"), table + "abcde\tabcdef\n");
-  const Seq2SeqData cut = open_seq2seq_data(small_seq2seq_run(folder, {"data.max_length=4"}), "no such run", {});
+  const TextToTextData cut =
+      open_text_to_text_data(small_text_to_text_run(folder, {"data.max_length=4"}), "no such run", {});
   EXPECT_EQ(cut.task.max_length, 4);
   EXPECT_EQ(cut.task.notes.back(), "2 texts are longer than 4 tokens (data.max_length) and were cut");
-  const Seq2SeqData whole = open_seq2seq_data(small_seq2seq_run(folder, {}), "no such run", {});
+  const TextToTextData whole = open_text_to_text_data(small_text_to_text_run(folder, {}), "no such run", {});
   EXPECT_EQ(whole.task.max_length, 6);
   EXPECT_EQ(whole.task.notes.back(), "texts are read as bytes of 258 tokens");
 }
@@ -119,15 +121,15 @@ TEST(Seq2SeqJob, RefusesWhatDoesNotGoTogether) {
   write_bytes(folder.file("pairs.tsv"), reversals(60, 6));
   const auto refusal = [&](const std::vector<std::string>& assignments) {
     return message_of<UserError>([&] {
-      const runs::RunConfig config = small_seq2seq_run(folder, assignments);
-      Seq2SeqJob(config, open_seq2seq_data(config, "no such run", {}));
+      const runs::RunConfig config = small_text_to_text_run(folder, assignments);
+      TextToTextJob(config, open_text_to_text_data(config, "no such run", {}));
     });
   };
   EXPECT_NE(refusal({"model.causal=true"}).find("leave model.causal out"), std::string::npos);
-  EXPECT_NE(refusal({"model.attention=linformer"}).find("seq2seq.decoder_attention"), std::string::npos);
+  EXPECT_NE(refusal({"model.attention=linformer"}).find("text_to_text.decoder_attention"), std::string::npos);
   EXPECT_NE(refusal({"train.label_smoothing=0.1"}).find("train.label_smoothing"), std::string::npos);
   EXPECT_NE(refusal({"language.cutoffs=10,20"}).find("language.cutoffs"), std::string::npos);
-  EXPECT_NE(refusal({"seq2seq.decoder_decay=true", "model.attention=softmax"}).find("seq2seq.decoder_decay"),
+  EXPECT_NE(refusal({"text_to_text.decoder_decay=true", "model.attention=softmax"}).find("text_to_text.decoder_decay"),
             std::string::npos);
 }
 

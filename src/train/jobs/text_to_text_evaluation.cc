@@ -1,4 +1,4 @@
-#include "train/jobs/seq2seq_evaluation.h"
+#include "train/jobs/text_to_text_evaluation.h"
 
 #include <chrono>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include "data/batches/batch_stream.h"
 #include "data/batches/lm_batches.h"
 #include "models/text_to_text/greedy_writing.h"
-#include "train/inputs/seq2seq_data.h"
-#include "train/jobs/evaluation_mode.h"
 #include "runs/device.h"
+#include "train/inputs/text_to_text_data.h"
+#include "train/jobs/evaluation_mode.h"
 
 namespace cosformer::train {
 namespace {
@@ -51,7 +51,7 @@ bool is_right(const data::SequenceView& target, const std::vector<std::int32_t>&
 
 }  // namespace
 
-double Seq2SeqEvaluation::perplexity() const {
+double TextToTextEvaluation::perplexity() const {
   return std::exp(loss());
 }
 
@@ -72,15 +72,16 @@ std::vector<std::vector<std::int32_t>> write_answers(models::EncoderDecoder& mod
   return answers;
 }
 
-Seq2SeqEvaluation evaluate_seq2seq(models::EncoderDecoder& model, const data::DatasetPointer& pairs,
-                                   const data::Tokenizer& tokenizer, std::int64_t write,
-                                   const EvaluationOptions& options, const std::function<void(std::size_t)>& progress) {
+TextToTextEvaluation evaluate_text_to_text(models::EncoderDecoder& model, const data::DatasetPointer& pairs,
+                                           const data::Tokenizer& tokenizer, std::int64_t write,
+                                           const EvaluationOptions& options,
+                                           const std::function<void(std::size_t)>& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  Seq2SeqEvaluation result;
+  TextToTextEvaluation result;
   at::Tensor nats = at::zeros({}, at::TensorOptions(at::kDouble).device(options.device));
   at::Tensor counts = at::zeros({2}, at::TensorOptions(at::kLong).device(options.device));  // tokens, found
   over_batches(model, pairs, options, progress, [&](const data::Batch& batch) {
-    const Seq2SeqInputs inputs = seq2seq_inputs(batch, tokenizer.end_of_document(), options.device);
+    const TextToTextInputs inputs = text_to_text_inputs(batch, tokenizer.end_of_document(), options.device);
     const at::Tensor hidden = target_hidden(model, inputs);
     nats += model.losses(hidden, inputs.targets).sum().to(at::kDouble);
     counts += at::stack({inputs.targets.ne(data::kNoTarget).sum(), count_found(model, hidden, inputs.targets)});
@@ -103,7 +104,7 @@ Seq2SeqEvaluation evaluate_seq2seq(models::EncoderDecoder& model, const data::Da
   return result;
 }
 
-PartResult part_result(const Seq2SeqEvaluation& e) {
+PartResult part_result(const TextToTextEvaluation& e) {
   PartResult result{{{"loss", e.loss()}, {"perplexity", e.perplexity()}, {"token_accuracy", e.token_accuracy()}},
                     {{"examples", e.examples}, {"tokens", e.tokens}, {"written", e.written}},
                     e.seconds,
