@@ -36,7 +36,7 @@ class Generator {
 
   SessionOwner owner() const;  // takes a while for large models
   const models::LanguageModel& model() const { return *model_; }
-  const data::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const data::TokenizerPointer& tokenizer() const { return tokenizer_; }
 
  private:
   std::shared_ptr<models::LanguageModel> model_;

@@ -21,11 +21,11 @@ constexpr int kWarmUps = 1;       // of each further shape
 constexpr std::size_t kMostGraphs = 64;
 
 // Shapes, and which of the tensors are there.
-std::vector<std::int64_t> signature_of(const StepInputs& inputs) {
+std::vector<std::int64_t> signature_of(StepInputs inputs) {
   std::vector<std::int64_t> signature;
-  for (const at::Tensor& t : inputs) {
-    signature.push_back(t.defined() ? t.dim() : -1);
-    if (t.defined()) signature.insert(signature.end(), t.sizes().begin(), t.sizes().end());
+  for (const at::Tensor* t : tensors_of(inputs)) {
+    signature.push_back(t->defined() ? t->dim() : -1);
+    if (t->defined()) signature.insert(signature.end(), t->sizes().begin(), t->sizes().end());
   }
   return signature;
 }
@@ -58,8 +58,10 @@ at::Tensor StepGraph::Parts::run_as_it_is(const StepInputs& inputs, const Step& 
 }
 
 void StepGraph::Parts::capture(Captured& into, const StepInputs& inputs, const Step& step) {
-  into.inputs.clear();
-  for (const at::Tensor& t : inputs) into.inputs.push_back(t.defined() ? t.clone() : t);
+  into.inputs = inputs;
+  for (at::Tensor* t : tensors_of(into.inputs)) {
+    if (t->defined()) *t = t->clone();
+  }
   c10::cuda::getCurrentCUDAStream().synchronize();
   const c10::cuda::CUDAStreamGuard guard(stream);
   auto graph = std::make_unique<at::cuda::CUDAGraph>();
@@ -86,8 +88,10 @@ at::Tensor StepGraph::run(const StepInputs& inputs, const Step& step) {
     if (captured.seen++ < warm_ups) return p.run_as_it_is(inputs, step);
     p.capture(captured, inputs, step);
   }
-  for (std::size_t at = 0; at < inputs.size(); ++at) {
-    if (inputs[at].defined()) captured.inputs[at].copy_(inputs[at], /*non_blocking=*/true);
+  StepInputs given = inputs;
+  const std::vector<at::Tensor*> from = tensors_of(given), into = tensors_of(captured.inputs);
+  for (std::size_t at = 0; at < from.size(); ++at) {
+    if (from[at]->defined()) into[at]->copy_(*from[at], /*non_blocking=*/true);
   }
   captured.graph->replay();
   return captured.loss.clone();

@@ -3,15 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
-#include <ATen/core/Tensor.h>
+#include "train/inputs/step_inputs.h"
 
 namespace cosformer::train {
-
-// What a step is computed from, on the device; which tensor means what is between those who make and who read it.
-// Some may be undefined.
-using StepInputs = std::vector<at::Tensor>;
 
 class StepGraph {
  public:

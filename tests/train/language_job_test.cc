@@ -74,10 +74,9 @@ TEST(LanguageJob, ACarriedStateMatters) {
     const LanguageData data = open_text(config);
     LanguageJob job(config, data);
     const auto stream = data::lanes(data.corpus.train, data.corpus.tokenizer, {4, 16, false}, 0);
-    StepInputs first = step_inputs(language_inputs(stream->at({0, 0}), false, at::kCPU)),
-               second = step_inputs(language_inputs(stream->at({0, 1}), false, at::kCPU));
-    first.push_back(at::scalar_tensor(true, at::kBool));
-    second.push_back(at::scalar_tensor(false, at::kBool));
+    LanguageInputs first = language_inputs(stream->at({0, 0}), false, at::kCPU);
+    const LanguageInputs second = language_inputs(stream->at({0, 1}), false, at::kCPU);
+    first.begins_state = true;
     job.loss(first);
     return job.loss(second).item<double>();
   };

@@ -89,7 +89,7 @@ std::vector<Looked> fresh_models(const Options& o, const data::TaskData& task) {
   for (const std::string& name : split_list(o.attention)) {
     Looked looked{name + ", untrained", nullptr, fresh_config(o, name)};
     models::ModelConfig model = looked.config.model;
-    model.input = train::input_of(task);
+    model.input = runs::input_of(task);
     at::manual_seed(static_cast<std::uint64_t>(looked.config.train.seed));
     looked.model = std::make_shared<models::Classifier>(model);
     looked.model->eval();

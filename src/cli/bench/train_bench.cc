@@ -124,12 +124,12 @@ class Training {
     optimizer_ = std::make_unique<train::AdamW>(*parameters_, config_);
     step_ = std::make_unique<train::TrainingStep>(
         [this](const train::StepInputs& inputs) {
-          return train::classification_loss(*model, train::device_batch(inputs), config_.label_smoothing);
+          return train::classification_loss(*model, std::get<train::DeviceBatch>(inputs), config_.label_smoothing);
         },
         *optimizer_, *parameters_, config_, options);
   }
 
-  at::Tensor step() { return step_->run(++steps_, kLearningRate, {train::step_inputs(batch)}); }
+  at::Tensor step() { return step_->run(++steps_, kLearningRate, {batch}); }
 
   // The time of one of `together` steps.
   double milliseconds(int together) {

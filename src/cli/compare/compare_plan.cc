@@ -118,7 +118,7 @@ class TaskPlanner {
                       "' are not compared here; cosformer eval RUN RUN compares such runs");
     }
     if (!data_) data_ = data::open_task(cell.config.data, progress_line(task_.name, "examples"));
-    const models::InputConfig input = train::input_of(*data_);
+    const models::InputConfig input = runs::input_of(*data_);
     match(cell, [&](const runs::RunConfig& config) {
       models::ModelConfig model = config.model;
       model.input = input;

@@ -1,5 +1,4 @@
 // `cosformer generate`: a trained language model continues a text.
-#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -12,11 +11,9 @@
 #include "cli/terminal/numbers.h"
 #include "cli/terminal/progress_line.h"
 #include "data/readers/file_content.h"
-#include "data/tokenizers/stream_decoder.h"
 #include "runs/device.h"
 #include "runs/language_run.h"
-#include "serve/generator.h"
-#include "serve/stop_filter.h"
+#include "serve/text_writer.h"
 
 namespace cosformer::cli {
 namespace {
@@ -32,93 +29,35 @@ struct Options {
   long long samples = 1, max_tokens = 256;
 };
 
-struct Sample {
-  std::vector<std::int32_t> tokens;
-  std::string text;
-  std::string ended_by;  // max_tokens, horizon, end, stop
-  double seconds = 0;
-};
-
 std::string read_prompt(const Options& o) {
   if (o.prompt_file.empty()) return o.prompt;
   return data::read_content(o.prompt_file == "-" ? "/dev/stdin" : o.prompt_file);
 }
 
-// The text that a session has ended in may end inside a character, which the decoder must know.
-data::StreamDecoder decoder_after(const serve::Session& session, const data::TokenizerPointer& tokenizer) {
-  constexpr std::size_t kLongestCharacter = 4;  // bytes, and so at most as many tokens
-  data::StreamDecoder decoder(tokenizer);
-  const std::size_t count = std::min(session.recent.size(), kLongestCharacter);
-  for (std::size_t at = session.recent.size() - count; at < session.recent.size(); ++at) {
-    decoder.push(session.recent[at]);
-  }
-  return decoder;
+serve::WritingOptions writing_options(const Options& o) {
+  return {o.sampling, o.max_tokens, o.stops, o.past_end, /*is_continued=*/!o.save_session.empty()};
 }
 
-class Writer {
- public:
-  Writer(const Options& o, const serve::Generator& generator, data::TokenizerPointer tokenizer)
-      : o_(o), generator_(generator), tokenizer_(std::move(tokenizer)) {}
+void show(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
 
-  // Shows the text as it comes, unless it goes into JSON.
-  Sample write(serve::Session& session) const {
-    Sample sample;
-    const std::optional<std::int64_t> room = generator_.room(session);
-    const bool cut = room.has_value() && *room < o_.max_tokens;
-    const std::int64_t most = cut ? *room : o_.max_tokens;
-    data::StreamDecoder decoder = decoder_after(session, tokenizer_);
-    serve::StopFilter filter(o_.stops);
-    // A word list's <eos> is a line's end and no reason to stop.
-    const bool ends = !o_.past_end && tokenizer_->kind() != data::TokenizerKind::kWords;
-    const auto start = std::chrono::steady_clock::now();
-    sample.ended_by = cut ? "horizon" : "max_tokens";
-    for (std::int64_t at = 0; at < most; ++at) {
-      const std::int32_t token = generator_.next(session, o_.sampling);
-      sample.tokens.push_back(token);
-      if (ends && token == tokenizer_->end_of_document()) {
-        sample.ended_by = "end";
-        break;
-      }
-      show(filter.push(decoder.push(token)), sample);
-      if (filter.stopped()) {
-        sample.ended_by = "stop";
-        break;
-      }
-    }
-    sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    // What a saved session goes on with is completed there.
-    if (!filter.stopped() && o_.save_session.empty()) show(filter.push(decoder.finish()), sample);
-    show(filter.finish(), sample);
-    return sample;
-  }
-
- private:
-  void show(const std::string& text, Sample& sample) const {
-    sample.text += text;
-    if (o_.json || text.empty()) return;
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  }
-
-  const Options& o_;
-  const serve::Generator& generator_;
-  data::TokenizerPointer tokenizer_;
-};
-
-void report(const Sample& sample, const serve::Session& session) {
+void report(const serve::WrittenText& sample, const serve::Session& session) {
   const double rate = static_cast<double>(sample.tokens.size()) / std::max(sample.seconds, 1e-9);
   std::fprintf(stderr, "cosformer: %s tokens, %s a second; the state after %s tokens takes %s bytes; ended by %s\n",
                with_commas(static_cast<long long>(sample.tokens.size())).c_str(), significant(rate, 3).c_str(),
                with_commas(session.consumed()).c_str(),
-               with_commas(static_cast<long long>(session.state.bytes())).c_str(), sample.ended_by.c_str());
+               with_commas(static_cast<long long>(session.state.bytes())).c_str(),
+               serve::name_of(sample.ended_by).c_str());
 }
 
-void print_json(const Options& o, const Sample& sample, const serve::Session& after, std::int64_t prompt_tokens,
-                const at::Tensor& logits) {
+void print_json(const Options& o, const serve::WrittenText& sample, const serve::Session& after,
+                std::int64_t prompt_tokens, const at::Tensor& logits) {
   ordered_json json{{"text", sample.text},
                     {"tokens", sample.tokens},
                     {"prompt_tokens", prompt_tokens},
-                    {"ended_by", sample.ended_by},
+                    {"ended_by", serve::name_of(sample.ended_by)},
                     {"seed", after.seed},
                     {"seconds", sample.seconds},
                     {"consumed", after.consumed()},
@@ -156,13 +95,13 @@ void run_generate(const Options& o) {
         with_commas(*run.model->longest_stream()).c_str(), with_commas(session.consumed()).c_str(),
         with_commas(*room).c_str(), with_commas(o.max_tokens).c_str());
   }
-  const Writer writer(o, generator, run.tokenizer);
   const std::uint64_t first_seed = session.seed;
   for (long long at = 0; at < o.samples; ++at) {
     serve::Session own = session;
     own.seed = first_seed + static_cast<std::uint64_t>(at);
     if (!o.json && o.samples > 1) std::printf("%s--- sample %lld\n", at > 0 ? "\n" : "", at + 1);
-    const Sample sample = writer.write(own);
+    const serve::WrittenText sample =
+        serve::write_text(generator, own, writing_options(o), o.json ? std::function<void(std::string_view)>() : show);
     if (o.json) {
       print_json(o, sample, own, static_cast<std::int64_t>(prompt.size()), session.logits);
     } else {

@@ -8,9 +8,11 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/runs/run_kinds.h"
 #include "runs/result_file.h"
 #include "runs/run_bundle.h"
-#include "train/inputs/language_data.h"
+#include "runs/run_folder.h"
+#include "runs/run_tokenizer.h"
 
 namespace cosformer::cli {
 namespace {
@@ -37,9 +39,7 @@ void run_bundle(const Options& o) {
                               content_of(runs::result_path(o.run))};
   if (!content.result) std::printf("note: the run has not ended; these are its best weights so far\n");
   runs::write_bundle(out, weights, content);
-  const std::string use = runs::is_language(config) ? (config.data.task == "lm" ? "generate " + out + " --prompt TEXT"
-                                                                                : "eval " + out + " --data FILE")
-                                                    : "predict " + out + " --input FILE";
+  const std::string use = kind_of_run(config).use(out, config);
   std::printf("wrote %s (%s): weights, settings, %s\nnext: cosformer %s\n", out.c_str(),
               human_bytes(static_cast<double>(fs::file_size(out))).c_str(),
               content.tokenizer ? "the tokenizer, a checksum" : "a checksum", use.c_str());

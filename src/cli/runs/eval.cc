@@ -3,9 +3,8 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/runs/eval_classifier.h"
-#include "cli/runs/eval_language.h"
-#include "cli/runs/eval_text_to_text.h"
+#include "cli/runs/eval_options.h"
+#include "cli/runs/run_kinds.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"
 #include "runs/run_folder.h"
@@ -13,40 +12,24 @@
 namespace cosformer::cli {
 namespace {
 
-struct Options {
-  std::vector<std::string> runs;
-  std::string part = "test", data_path, device = "auto";
-  long long batch_size = 0, carry = 0, context = 0, write = 1000;
-  bool json = false;
-};
-
-void run_eval(const Options& o, const CLI::App& app) {
+void run_eval(const EvalOptions& o, const CLI::App& app) {
   const std::string& run = o.runs.front();
-  const runs::RunConfig first = runs::read_run(run);
-  const bool part_given = app.get_option("--part")->count() > 0;
-  if (runs::is_language(first)) {
-    const bool masked = first.data.task == "mlm";
-    refuse_given(app, {"--write"}, "is for text-to-text runs, and '" + run + "' is a language model");
-    if (masked)
-      refuse_given(app, {"--carry", "--context"}, "is for autoregressive models, and '" + run + "' is a masked one");
-    eval_language({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.carry, o.context, o.json});
-    return;
+  const runs::RunConfig config = runs::read_run(run);
+  const RunKind& kind = kind_of_run(config);
+  for (const UnreadOptions& unread : kind.unread_by_eval) {
+    refuse_given(app, unread.options,
+                 std::string("is for ") + unread.read_by + ", and '" + run + "' is a " + kind.name);
   }
-  const bool answers = runs::is_text_to_text(first);
-  refuse_given(app, {"--carry", "--context"},
-               "is for language models, and '" + run + "' is a " + (answers ? "text-to-text model" : "classifier"));
-  if (answers) {
-    eval_text_to_text({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.write, o.json});
-    return;
+  if (config.data.task == "mlm") {
+    refuse_given(app, {"--carry", "--context"}, "is for autoregressive models, and '" + run + "' is a masked one");
   }
-  refuse_given(app, {"--write"}, "is for text-to-text runs, and '" + run + "' is a classifier");
-  eval_classifier({o.runs, o.part, o.data_path, o.device, part_given, o.batch_size, o.json});
+  kind.evaluate(o);
 }
 
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<EvalOptions>();
   app.add_option("RUN", o->runs, "folders of runs, or their bundles; several are compared on the data of the first")
       ->required();
   app.add_option("--part", o->part, "test, valid or train")
@@ -83,7 +66,10 @@ void add_eval(CLI::App& app) {
       "plot of that is RUN/context.svg. Of text to text it tells loss, perplexity and accuracy of the target's "
       "tokens,\n"
       "and the share of answers that are the target exactly.");
-  app.callback([o, &app] { run_eval(*o, app); });
+  app.callback([o, &app] {
+    o->part_given = app.get_option("--part")->count() > 0;
+    run_eval(*o, app);
+  });
 }
 
 }  // namespace cosformer::cli

@@ -20,7 +20,7 @@ struct Evaluated {
   Confusion confusion;
 };
 
-Evaluated evaluate_run(const std::string& folder, const ClassifierEvalOptions& o, EvaluatedData& data) {
+Evaluated evaluate_run(const std::string& folder, const EvalOptions& o, EvaluatedData& data) {
   train::TrainedClassifier model(folder, o.device);
   const train::ReadData read = model.read(data.examples_for(folder, model));
   Evaluated result;
@@ -33,7 +33,7 @@ Evaluated evaluate_run(const std::string& folder, const ClassifierEvalOptions& o
   return result;
 }
 
-void print_json(const ClassifierEvalOptions& o, const std::vector<Evaluated>& all, const EvaluatedData& data,
+void print_json(const EvalOptions& o, const std::vector<Evaluated>& all, const EvaluatedData& data,
                 const std::vector<data::Floor>& floors) {
   using nlohmann::ordered_json;
   ordered_json json{{"part", data.is_own() ? ordered_json() : ordered_json(o.part)}};
@@ -64,7 +64,7 @@ void print_json(const ClassifierEvalOptions& o, const std::vector<Evaluated>& al
 
 }  // namespace
 
-void eval_classifier(const ClassifierEvalOptions& o) {
+void eval_classifier(const EvalOptions& o) {
   EvaluatedData data(o.runs.front(), o.data_path, o.part, o.part_given);
   std::vector<Evaluated> all;
   for (const std::string& folder : o.runs) all.push_back(evaluate_run(folder, o, data));

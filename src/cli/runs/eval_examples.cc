@@ -194,7 +194,7 @@ data::DatasetPointer EvaluatedData::examples_for(const std::string& run, const t
     }
   }
   const data::TaskData& task = opened(one.has_tokenizer());
-  models::InputConfig input = train::input_of(task);
+  models::InputConfig input = runs::input_of(task);
   if (one.has_tokenizer()) input.vocabulary = trained.vocabulary;
   if (input.classes != trained.classes || input.vocabulary != trained.vocabulary || input.pairs != trained.pairs) {
     throw UserError("'" + run + "' was trained on other data than these (" + task.description +

@@ -30,7 +30,7 @@ struct Evaluated {
 };
 
 // What is asked, and what --data turned out to be.
-struct Request : LanguageEvalOptions {
+struct Request : EvalOptions {
   bool own = false;  // a text of the user's own, all of which is read
 
   std::string what() const { return own ? "all of '" + data_path + "'" : part + " part"; }
@@ -68,7 +68,7 @@ runs::SameData is_text_of(const Request& o, const std::string& folder) {
 }
 
 // Decides what --data is. Throws UserError where the text of the training has changed and none was named.
-Request checked(const LanguageEvalOptions& asked) {
+Request checked(const EvalOptions& asked) {
   Request o{asked};
   const std::string& folder = o.runs.front();
   if (o.data_path.empty()) {
@@ -99,7 +99,7 @@ void note_other_text(const Request& o, const std::string& folder) {
                folder.c_str());
 }
 
-train::LanguageEvaluationOptions options_for(const LanguageEvalOptions& o, const runs::RunConfig& config,
+train::LanguageEvaluationOptions options_for(const EvalOptions& o, const runs::RunConfig& config,
                                              const models::LanguageModel& model, const data::CorpusPart& part) {
   train::LanguageEvaluationOptions options =
       train::language_evaluation_options(config, model, runs::device_of(config.train));
@@ -293,7 +293,7 @@ void eval_masked(const Request& o) {
 
 }  // namespace
 
-void eval_language(const LanguageEvalOptions& asked) {
+void eval_language(const EvalOptions& asked) {
   const Request o = checked(asked);
   if (runs::read_run(o.runs.front()).data.task == "mlm") {
     eval_masked(o);

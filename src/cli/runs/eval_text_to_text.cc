@@ -32,7 +32,7 @@ struct Evaluated {
 };
 
 // The part that is asked for, of data that are those of the training; of others, all of them.
-data::DatasetPointer examples_of(const TextToTextEvalOptions& o, const std::string& folder, const data::TaskData& task,
+data::DatasetPointer examples_of(const EvalOptions& o, const std::string& folder, const data::TaskData& task,
                                  bool& own) {
   const runs::SameData same = runs::is_trained_on(folder, data::fingerprint(task));
   own = same == runs::SameData::kNo && !o.data_path.empty();
@@ -55,7 +55,7 @@ data::DatasetPointer examples_of(const TextToTextEvalOptions& o, const std::stri
   return o.part == "test" ? task.test : o.part == "valid" ? task.valid : task.train;
 }
 
-Evaluated evaluate_run(const TextToTextEvalOptions& o, const std::string& folder) {
+Evaluated evaluate_run(const EvalOptions& o, const std::string& folder) {
   runs::RunConfig config = runs::read_run(folder);
   if (!runs::is_text_to_text(config)) {
     throw UserError("'" + folder + "' is no text-to-text model; compare runs of one kind");
@@ -91,7 +91,7 @@ double error_of(const train::TextToTextEvaluation& e) {
   return standard_error(e.exact_match(), static_cast<double>(e.written));
 }
 
-void print_table(const TextToTextEvalOptions& o, const std::vector<Evaluated>& runs) {
+void print_table(const EvalOptions& o, const std::vector<Evaluated>& runs) {
   const train::TextToTextEvaluation& first = runs.front().evaluation;
   const auto number = [](std::uint64_t value) { return with_commas(static_cast<long long>(value)); };
   const std::string what = runs.front().own ? "all of '" + o.data_path + "'" : o.part + " part";
@@ -123,7 +123,7 @@ void print_table(const TextToTextEvalOptions& o, const std::vector<Evaluated>& r
   }
 }
 
-void print_json(const TextToTextEvalOptions& o, const std::vector<Evaluated>& runs) {
+void print_json(const EvalOptions& o, const std::vector<Evaluated>& runs) {
   const bool own = runs.front().own;
   ordered_json json{{"part", own ? ordered_json() : ordered_json(o.part)},
                     {"floors", ordered_json::object()},
@@ -143,7 +143,7 @@ void print_json(const TextToTextEvalOptions& o, const std::vector<Evaluated>& ru
 
 }  // namespace
 
-void eval_text_to_text(const TextToTextEvalOptions& o) {
+void eval_text_to_text(const EvalOptions& o) {
   std::vector<Evaluated> runs;
   for (const std::string& folder : o.runs) runs.push_back(evaluate_run(o, folder));
   if (o.json) {

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/runs/predict_classifier.h"
-#include "cli/runs/predict_text_to_text.h"
+#include "cli/runs/predict_options.h"
+#include "cli/runs/run_kinds.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"
 #include "runs/run_folder.h"
@@ -19,7 +19,7 @@ void require_read(const PredictOptions& o, const runs::RunConfig& config, const 
   const bool sequences = task == "token_sequences" || task == "value_sequences";
   const bool text =
       task == "text_files" || task == "text_pairs" || task == "text" || task == "retrieval" || task == "text_to_text";
-  if (runs::is_text_to_text(config)) refuse_given(app, {"--top"}, "is for classifiers" + is);
+  if (task == "text_to_text") refuse_given(app, {"--top"}, "is for classifiers" + is);
   if (!sequences) refuse_given(app, {"--labelled"}, "is for sequences of numbers" + is);
   if (!text) refuse_given(app, {"--format"}, "is for texts" + is);
   if (!text && task != "listops") refuse_given(app, {"--echo"}, "is for texts" + is);
@@ -27,18 +27,11 @@ void require_read(const PredictOptions& o, const runs::RunConfig& config, const 
   if (o.output == "jsonl") refuse_given(app, {"--top"}, "is for TSV; with --output jsonl every label is told");
 }
 
-void run_predict(const PredictOptions& given, const CLI::App& app) {
-  PredictOptions o = given;
+void run_predict(const PredictOptions& o, const CLI::App& app) {
   const runs::RunConfig config = runs::read_run(o.run);
-  if (runs::is_language(config)) runs::load_trained(o.run);  // says what asks a language model
-  require_read(o, config, app);
-  if (runs::is_text_to_text(config)) {
-    predict_text_to_text(o);
-    return;
-  }
-  if (o.output.empty()) o.output = "tsv";
-  if (o.output == "text") throw UserError("--output text is of text-to-text runs; this one gives labels: tsv or jsonl");
-  predict_classifier(o);
+  const RunKind& kind = kind_of_run(config);
+  if (kind.kind != runs::Kind::kLanguageModel) require_read(o, config, app);
+  kind.predict(o);
 }
 
 }  // namespace

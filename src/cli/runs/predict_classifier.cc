@@ -164,7 +164,10 @@ void report(const PredictOptions& o, const train::TrainedClassifier& model, cons
 
 }  // namespace
 
-void predict_classifier(const PredictOptions& o) {
+void predict_classifier(const PredictOptions& given) {
+  PredictOptions o = given;
+  if (o.output.empty()) o.output = "tsv";
+  if (o.output == "text") throw UserError("--output text is of text-to-text runs; this one gives labels: tsv or jsonl");
   train::TrainedClassifier model(o.run, o.device);
   data::DatasetInfo info = dataset_info_of(model.input(), model.config().data.task);
   if (model.has_tokenizer()) {

@@ -14,6 +14,7 @@
 #include "train/initial_weights.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/language_data.h"
+#include "train/inputs/text_to_text_batch.h"
 #include "train/inputs/text_to_text_data.h"
 #include "train/jobs/text_to_text_evaluation.h"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/table.h"
+#include "cli/runs/run_kinds.h"
 #include "runs/checkpoint.h"
 #include "runs/data_record.h"
 #include "runs/result_file.h"
@@ -43,25 +44,16 @@ ordered_json gather(const std::string& folder) {
   }
   info["checkpoints"] = runs::checkpoint_steps(folder);
   if (std::filesystem::exists(runs::best_weights_path(folder))) {
-    std::shared_ptr<torch::nn::Module> model;
-    if (runs::is_language(config)) {
-      model = runs::load_trained_language_model(folder);
-    } else if (runs::is_text_to_text(config)) {
-      const auto trained = runs::load_trained_encoder_decoder(folder);
-      info["attention"] = models::label_of(trained->config());
-      model = trained;
-    } else {
-      const auto trained = runs::load_trained(folder);
-      // Runs of before have no counts of them.
-      if (!info.contains("classes")) {
-        for (const std::string& name : trained->config().input.classes) info["classes"].push_back({{"name", name}});
-      }
-      model = trained;
+    const OpenedModel model = kind_of_run(config).open(folder);
+    info["attention"] = model.label;
+    // Runs of before have no counts of them.
+    if (!info.contains("classes")) {
+      for (const std::string& name : model.classes) info["classes"].push_back({{"name", name}});
     }
     std::int64_t parameters = 0;
-    for (const at::Tensor& parameter : model->parameters()) parameters += parameter.numel();
+    for (const at::Tensor& parameter : model.module->parameters()) parameters += parameter.numel();
     info["parameters"] = parameters;
-    for (const auto& item : model->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
+    for (const auto& item : model.module->named_parameters()) info["tensors"][item.key()] = item.value().sizes().vec();
   }
   if (runs::is_file(folder)) {
     if (const auto result = runs::read_bundle(folder, /*check_all=*/false).result) {

@@ -57,14 +57,6 @@ DeviceBatch to_device_filled(const data::Batch& batch, at::Device device, std::i
   return batch_on(batch, device, rows);
 }
 
-StepInputs step_inputs(const DeviceBatch& b) {
-  return {b.first.content, b.first.mask, b.second.content, b.second.mask, b.labels, b.symmetries};
-}
-
-DeviceBatch device_batch(const StepInputs& inputs) {
-  return {{inputs.at(0), inputs.at(1)}, {inputs.at(2), inputs.at(3)}, inputs.at(4), inputs.at(5)};
-}
-
 at::Tensor classification_loss(models::Classifier& model, const DeviceBatch& batch, double label_smoothing) {
   return at::cross_entropy_loss(logits_of(model, batch).to(at::kFloat), batch.labels, {}, at::Reduction::Mean, kNoLabel,
                                 label_smoothing);

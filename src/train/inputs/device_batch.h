@@ -3,7 +3,6 @@
 
 #include "data/batches/batch.h"
 #include "models/classifier.h"
-#include "train/step_graph.h"
 
 namespace cosformer::train {
 
@@ -22,10 +21,6 @@ DeviceBatch to_device(const data::Batch& batch, at::Device device);
 // The same with rows of one padding token added up to `rows` and always a mask, so that batches of one width have one
 // shape.
 DeviceBatch to_device_filled(const data::Batch& batch, at::Device device, std::int64_t rows);
-
-// The same as inputs of a step, and back.
-StepInputs step_inputs(const DeviceBatch& batch);
-DeviceBatch device_batch(const StepInputs& inputs);
 
 // The mean cross-entropy of the rows that have labels.
 at::Tensor classification_loss(models::Classifier& model, const DeviceBatch& batch, double label_smoothing);

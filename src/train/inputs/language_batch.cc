@@ -62,20 +62,4 @@ at::Tensor masked_hidden(models::LanguageModel& model, const MaskedInputs& input
       .unsqueeze(0);
 }
 
-StepInputs step_inputs(const LanguageInputs& inputs) {
-  return {inputs.tokens, inputs.targets, inputs.cu_seqlens};
-}
-
-LanguageInputs language_inputs(const StepInputs& inputs) {
-  return {inputs.at(0), inputs.at(1), inputs.at(2)};
-}
-
-StepInputs step_inputs(const MaskedInputs& inputs) {
-  return {inputs.tokens, inputs.places, inputs.targets, inputs.cu_seqlens, inputs.present};
-}
-
-MaskedInputs masked_inputs(const StepInputs& inputs) {
-  return {inputs.at(0), inputs.at(1), inputs.at(2), inputs.at(3), inputs.at(4)};
-}
-
 }  // namespace cosformer::train

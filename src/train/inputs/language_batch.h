@@ -4,13 +4,13 @@
 #include "data/batches/lm_batches.h"
 #include "data/batches/lm_masking.h"
 #include "models/language/language_model.h"
-#include "train/step_graph.h"
 
 namespace cosformer::train {
 
 struct LanguageInputs {
   at::Tensor tokens, targets;  // [R, W] int32 and int64
   at::Tensor cu_seqlens;       // int32; undefined unless documents are kept apart
+  bool begins_state = false;   // with a carried state: it begins anew here
 };
 LanguageInputs language_inputs(const data::LmBatch& batch, bool documents_apart, at::Device device);
 
@@ -27,10 +27,5 @@ MaskedInputs masked_inputs(const data::LmBatch& batch, const data::Tokenizer& to
 
 // What a masked model says at the places: [1, K, width].
 at::Tensor masked_hidden(models::LanguageModel& model, const MaskedInputs& inputs);
-
-StepInputs step_inputs(const LanguageInputs& inputs);
-LanguageInputs language_inputs(const StepInputs& inputs);
-StepInputs step_inputs(const MaskedInputs& inputs);
-MaskedInputs masked_inputs(const StepInputs& inputs);
 
 }  // namespace cosformer::train

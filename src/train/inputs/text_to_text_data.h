@@ -1,10 +1,8 @@
 // From a run's settings to the pairs of texts of an encoder-decoder, in tokens.
 #pragma once
 
-#include "data/batches/batch.h"
 #include "models/text_to_text/encoder_decoder.h"
 #include "train/inputs/language_data.h"
-#include "train/step_graph.h"
 
 namespace cosformer::train {
 
@@ -24,23 +22,5 @@ TextToTextData open_text_to_text_data(const runs::RunConfig& config, const data:
 
 // What the model reads, as batches are cut for it: texts without the <eod> that is added to them.
 models::InputConfig text_input(const models::EncoderDecoderConfig& config);
-
-// A batch on the device. `end` is the tokenizer's <eod>.
-struct SourceInputs {
-  at::Tensor tokens, mask;  // [B, S] int32 and bool: each source and an <eod> behind it
-};
-SourceInputs source_inputs(const data::SequenceBatch& sources, std::int32_t end, at::Device device);
-
-struct TextToTextInputs {
-  SourceInputs source;
-  at::Tensor inputs, targets;  // [B, T] int32 and int64: <eod> and the target; the target and <eod>, then kNoTarget
-};
-TextToTextInputs text_to_text_inputs(const data::Batch& batch, std::int32_t end, at::Device device);
-
-StepInputs step_inputs(const TextToTextInputs& inputs);
-TextToTextInputs text_to_text_inputs(const StepInputs& inputs);
-
-// What the decoder says of a batch's targets: [B, T, width].
-at::Tensor target_hidden(models::EncoderDecoder& model, const TextToTextInputs& inputs);
 
 }  // namespace cosformer::train

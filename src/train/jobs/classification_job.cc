@@ -41,7 +41,7 @@ std::shared_ptr<models::Classifier> make_model(const runs::RunConfig& config, co
         ". Set train.rotate=false");
   }
   models::ModelConfig model = config.model;
-  model.input = input_of(task);
+  model.input = runs::input_of(task);
   if (model.skip_blank && model.input.image_width > 0) model.input.most_drawn = most_drawn(*task.train);
   if (made != nullptr) model = *made;
   at::manual_seed(step_seed(config.train.seed, 0));
@@ -81,7 +81,7 @@ std::string ClassificationJob::data_name() const {
 }
 
 std::string ClassificationJob::model_config() const {
-  return runs::to_toml(model_->config());
+  return to_toml(model_->config());
 }
 
 std::map<std::string, std::string> ClassificationJob::metadata() const {
@@ -126,7 +126,7 @@ JobBatch ClassificationJob::next() {
     const bool begun = batch->position.epoch >= static_cast<std::uint64_t>(config_.train.plain_epochs);
     on_device.symmetries = at::full({}, begun ? 1.0F : 0.0F, at::TensorOptions(device_));
   }
-  return {step_inputs(on_device),
+  return {std::move(on_device),
           batch->position,
           batch->next,
           tokens_of(*batch),
@@ -138,7 +138,7 @@ std::string ClassificationJob::name_places(const std::vector<std::uint64_t>& pla
 }
 
 at::Tensor ClassificationJob::loss(const StepInputs& inputs) {
-  DeviceBatch batch = device_batch(inputs);
+  auto batch = std::get<DeviceBatch>(inputs);
   const data::DatasetInfo& info = task_.train->info();
   at::Tensor& content = batch.first.content;
   if (mirrors()) content = mirrored(content, info.width, info.height, batch.symmetries);

@@ -14,7 +14,7 @@
 #include "data/batches/batch.h"
 #include "nn/tensor_file.h"
 #include "runs/train_config.h"
-#include "train/step_graph.h"
+#include "train/inputs/step_inputs.h"
 
 namespace cosformer::train {
 

@@ -115,7 +115,7 @@ std::string LanguageJob::data_name() const {
 }
 
 std::string LanguageJob::model_config() const {
-  return runs::to_toml(model_->config());
+  return to_toml(model_->config());
 }
 
 std::map<std::string, std::string> LanguageJob::metadata() const {
@@ -143,15 +143,14 @@ JobBatch LanguageJob::next() {
   if (is_masked()) {
     data::MaskOptions masks;
     masks.rate = config_.text.mask_rate;
-    result.inputs =
-        step_inputs(masked_inputs(batch, *corpus_.tokenizer, masks, static_cast<std::uint64_t>(config_.train.seed),
-                                  config_.text.documents_apart, device_));
+    result.inputs = masked_inputs(batch, *corpus_.tokenizer, masks, static_cast<std::uint64_t>(config_.train.seed),
+                                  config_.text.documents_apart, device_);
   } else {
-    result.inputs = step_inputs(language_inputs(batch, config_.text.documents_apart, device_));
+    LanguageInputs inputs = language_inputs(batch, config_.text.documents_apart, device_);
+    const auto windows = static_cast<std::uint64_t>(windows_of_a_state(config_, *model_));
+    inputs.begins_state = config_.text.carry && batch.position.batch % windows == 0;
+    result.inputs = std::move(inputs);
   }
-  // The carried state, where there is one, goes on unless a new one begins here.
-  const auto windows = static_cast<std::uint64_t>(windows_of_a_state(config_, *model_));
-  if (config_.text.carry) result.inputs.push_back(at::scalar_tensor(batch.position.batch % windows == 0, at::kBool));
   result.position = batch.position;
   result.next = position_ = batch.next;
   result.tokens = batch.predictions;
@@ -164,7 +163,7 @@ std::string LanguageJob::name_places(const std::vector<std::uint64_t>& places) c
 }
 
 at::Tensor LanguageJob::masked_loss(const StepInputs& step) {
-  const MaskedInputs inputs = masked_inputs(step);
+  const auto& inputs = std::get<MaskedInputs>(step);
   const at::Tensor losses = model_->losses(masked_hidden(*model_, inputs), inputs.targets);
   return losses.sum() / inputs.targets.ne(data::kNoTarget).sum().clamp_min(1);
 }
@@ -178,9 +177,9 @@ at::Tensor LanguageJob::carried_loss(const LanguageInputs& inputs) {
 
 at::Tensor LanguageJob::loss(const StepInputs& step) {
   if (is_masked()) return masked_loss(step);
-  const LanguageInputs inputs = language_inputs(step);
+  const auto& inputs = std::get<LanguageInputs>(step);
   if (!config_.text.carry) return model_->loss(inputs.tokens, inputs.targets, inputs.cu_seqlens).mean();
-  if (step.at(3).item<bool>()) {
+  if (inputs.begins_state) {
     state_ = model_->empty_state(inputs.tokens.size(0));
     windows_behind_ = 0;
   }

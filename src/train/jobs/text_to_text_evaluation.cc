@@ -9,6 +9,7 @@
 #include "data/batches/lm_batches.h"
 #include "models/text_to_text/greedy_writing.h"
 #include "runs/device.h"
+#include "train/inputs/text_to_text_batch.h"
 #include "train/inputs/text_to_text_data.h"
 #include "train/jobs/evaluation_mode.h"
 

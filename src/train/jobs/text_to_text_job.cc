@@ -89,7 +89,7 @@ JobBatch TextToTextJob::next() {
   const std::optional<data::Batch> batch = stream_->next();
   if (!batch) throw std::logic_error("the stream of training batches ended");
   JobBatch result;
-  result.inputs = step_inputs(text_to_text_inputs(*batch, data_.tokenizer->end_of_document(), device_));
+  result.inputs = text_to_text_inputs(*batch, data_.tokenizer->end_of_document(), device_);
   result.position = batch->position;
   result.next = batch->next;
   for (const data::SequenceBatch* texts : {&batch->first, &batch->second}) {
@@ -104,7 +104,7 @@ std::string TextToTextJob::name_places(const std::vector<std::uint64_t>& places)
 }
 
 at::Tensor TextToTextJob::loss(const StepInputs& step) {
-  const TextToTextInputs inputs = text_to_text_inputs(step);
+  const auto& inputs = std::get<TextToTextInputs>(step);
   return model_->losses(target_hidden(*model_, inputs), inputs.targets).sum() /
          inputs.targets.ne(data::kNoTarget).sum();
 }
