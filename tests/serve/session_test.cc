@@ -34,7 +34,7 @@ class Sessions : public ::testing::TestWithParam<std::string> {
  protected:
   Session started() const {
     Session session = generator_.begin(11);
-    generator_.read(session, generator_.tokenizer().encode("A text that was read before."));
+    generator_.read(session, generator_.tokenizer()->encode("A text that was read before."));
     return session;
   }
 
