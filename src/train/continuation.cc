@@ -45,6 +45,17 @@ bool continuation_is_due(const runs::RunConfig& config, const runs::TrainState& 
   return config.train.continued > static_cast<std::int64_t>(state.continued_at.size());
 }
 
+void count_continuation(const std::string& run, runs::RunConfig& config, const runs::TrainState& state,
+                        const std::string& data_name, bool names_data) {
+  const bool other_data = state.data_name != data_name;
+  if (other_data && !names_data) {
+    throw UserError("the data are not those that '" + run +
+                    "' was trained on; to go on with these, name them with --data");
+  }
+  const bool asks_for_more = other_data || runs::to_toml(runs::read_run(run)) != runs::to_toml(config);
+  if (asks_for_more && !continuation_is_due(config, state)) ++config.train.continued;
+}
+
 void begin_continuation(const runs::RunConfig& config, const std::string& data_name, runs::TrainState& state) {
   const double rate = state.rate < 0 ? schedule_of(config.train, state).at(state.step) : state.rate;
   state.continued_at.resize(static_cast<std::size_t>(config.train.continued), state.step);

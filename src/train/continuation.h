@@ -24,6 +24,11 @@ void require_steps_left(const std::string& run, const runs::TrainState& state);
 // Whether the state is of before the last --continue.
 bool continuation_is_due(const runs::RunConfig& config, const runs::TrainState& state);
 
+// Asked to go on beyond the end: counts that in the settings, unless the same was asked for before and has not come to
+// its end. Throws UserError where the data are others and were not named.
+void count_continuation(const std::string& run, runs::RunConfig& config, const runs::TrainState& state,
+                        const std::string& data_name, bool names_data);
+
 // Makes it the beginning of the new stretch: the learning rate begins a new schedule, from that of the last step;
 // patience begins anew; the number of steps is to be found (0). With other data the next epoch begins, and what
 // was best on the former validation part is no longer.

@@ -14,6 +14,7 @@
 #include "runs/device.h"
 #include "runs/result_file.h"
 #include "train/continuation.h"
+#include "train/divergence.h"
 #include "train/interrupt.h"
 #include "train/optimiser/schedule.h"
 #include "train/reports/metrics_log.h"
@@ -51,7 +52,7 @@ class Training {
       state_ = runs::load_checkpoint(run_, request.from ? *request.from : steps.back(), content(), data_name_,
                                      config_.train.continued + (request.continues ? 1 : 0));
       job_.restore_carried(runs::load_carried(run_, state_.step));
-      if (request.continues) count_continuation(request.names_data);
+      if (request.continues) count_continuation(run_, config_, state_, data_name_, request.names_data);
       observer_.say("going on from step " + with_commas(state_.step));
       replace_lost_best();
     } else if (std::filesystem::exists(runs::result_path(run_))) {
@@ -72,12 +73,12 @@ class Training {
     return {weights, optimizer_.state(), job_.model_config(), job_.carried()};
   }
   void replace_lost_best();
-  void count_continuation(bool names_data);
   void begin(bool continues);
   void tell_time_left();
   void one_step(MetricsLog& metrics);
-  [[noreturn]] void not_finite(const std::string& what, std::int64_t step,
-                               const std::vector<std::uint64_t>& places) const;
+  Diverged not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint64_t>& places) const {
+    return {what, run_, config_.train, bfloat16_, step, job_.name_places(places)};
+  }
   void settle();
   void count_seconds();
   void log(MetricsLog& metrics);
@@ -131,17 +132,6 @@ void Training::replace_lost_best() {
   best_was_lost_ = true;
 }
 
-// Asked to go on beyond the end: counts that, unless the same was asked for before and has not come to its end.
-void Training::count_continuation(bool names_data) {
-  const bool other_data = state_.data_name != data_name_;
-  if (other_data && !names_data) {
-    throw UserError("the data are not those that '" + run_ +
-                    "' was trained on; to go on with these, name them with --data");
-  }
-  const bool asks_for_more = other_data || runs::to_toml(runs::read_run(run_)) != runs::to_toml(config_);
-  if (asks_for_more && !continuation_is_due(config_, state_)) ++config_.train.continued;
-}
-
 // Only when no step is under way on a device: what has been spent is then known.
 void Training::tell_time_left() {
   count_seconds();
@@ -154,20 +144,6 @@ void Training::tell_time_left() {
   observer_.say(estimate_->describe(state_.step));
 }
 
-// Ends the run with what happened, where, and what to try.
-void Training::not_finite(const std::string& what, std::int64_t step, const std::vector<std::uint64_t>& places) const {
-  const std::vector<std::int64_t> kept = runs::checkpoint_steps(run_);
-  const double clip = config_.train.clip;
-  const std::string clipping =
-      clip > 0 && clip <= 1 ? "a smaller train.clip (now " + significant(clip) + ")" : "train.clip=1";
-  throw Failure(what + " at step " + std::to_string(step) + ", on " + job_.name_places(places) + ". " +
-                (kept.empty() ? "There is no checkpoint yet. "
-                              : "The checkpoint of step " + std::to_string(kept.back()) + " is intact. ") +
-                "Begin a new run (another --out: this one keeps its settings) with a smaller train.lr (now " +
-                significant(config_.train.lr) + "), a longer warm-up (train.warmup_steps), " + clipping +
-                (bfloat16_ ? ", or train.precision=fp32" : "") + "; and look at these places");
-}
-
 // Brings the losses to the host, which waits for the device, and looks at them.
 void Training::settle() {
   if (pending_.empty()) return;
@@ -178,8 +154,8 @@ void Training::settle() {
   for (std::size_t at = 0; at < pending_.size(); ++at) {
     const double loss = host[static_cast<std::int64_t>(at)].item<double>();
     if (!std::isfinite(loss)) {
-      not_finite("the loss is " + std::to_string(loss), first_step + static_cast<std::int64_t>(at),
-                 pending_[at].places);
+      throw_diverged(not_finite("the loss is " + std::to_string(loss), first_step + static_cast<std::int64_t>(at),
+                                pending_[at].places));
     }
     state_.pending_losses.push_back(loss);
     last_loss_ = loss;
@@ -213,7 +189,7 @@ void Training::one_step(MetricsLog& metrics) {
     settle();                        // an earlier loss may tell more
     for (const FlatParameters::Group& group : parameters_.groups()) {
       if (!group.values.isfinite().all().item<bool>()) {
-        not_finite("a weight is not finite", number, pending.places);
+        throw_diverged(not_finite("a weight is not finite", number, pending.places));
       }
     }
     throw;

@@ -1,5 +1,5 @@
-// What a step is computed from, on the device: one struct for each kind of batch. A job knows which of them is its own; a
-// captured step sees their tensors alone.
+// What a step is computed from, on the device: one struct for each kind of batch. A job knows which of them is its own;
+// a captured step sees their tensors alone.
 #pragma once
 
 #include <variant>

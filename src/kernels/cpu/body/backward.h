@@ -4,7 +4,7 @@
 // the state of keys and values along a scan, and dφ(k) and dv from the state of queries and gradients against it.
 #pragma once
 
-#include "kernels/cpu/body/state.h"
+#include "kernels/cpu/body/backward_rows.h"
 
 namespace cosformer::kernels::cpu {
 namespace {
@@ -18,18 +18,21 @@ struct Sweep {
 };
 
 template <class T>
-class BackwardSegment {
+class BackwardSegment : private BackwardRows<T> {
+  using Rows = BackwardRows<T>;
+  using Rows::angles_, Rows::gradients_, Rows::head_, Rows::packed_, Rows::shape_, Rows::x_;
+  using Rows::kGrad, Rows::kGradPairs, Rows::kKeyPairs, Rows::kKeyRows, Rows::kPhiKeyPairs, Rows::kPhiKeyTurned;
+  using Rows::kPhiQuery, Rows::kPhiQueryColumns, Rows::kQueryColumns, Rows::kValueColumns, Rows::kValueTurned;
+  using Rows::load_chunk_keys, Rows::load_chunk_queries, Rows::load_gradients, Rows::packed;
+  using typename Rows::Use;
+
  public:
   // `head` is the first of `heads`.
   BackwardSegment(const HeadContext& head, Index heads, const AttentionGradients& gradients,
                   const BackwardScratch<T>& scratch, Segment segment)
-      : head_(head),
+      : Rows(head, gradients, scratch),
         heads_(head, heads),
-        gradients_(gradients),
-        x_(scratch),
-        shape_(head.shape),
         segment_(segment),
-        packed_(scratch.half.left != nullptr),
         first_token_(segment.begin < segment.end ? chunk_at(head.grid, segment.begin).begin : 0) {
     for_heads([this] { prepare_offsets(head_, angles_); });
   }
@@ -107,7 +110,6 @@ class BackwardSegment {
   double& decay_gradient() { return *decay_gradient_; }
 
  private:
-  bool normalized() const { return head_.problem.normalizer == Normalizer::kSum; }
   Index chunks() const { return segment_.end - segment_.begin; }
   Chunk chunk_along(Index step, Scan scan) const {
     return chunk_at(head_.grid, scan == Scan::kFromLeft ? segment_.begin + step : segment_.end - 1 - step);
@@ -173,120 +175,6 @@ class BackwardSegment {
       ahead_.add(problem.q, problem.dtype, batch, q_time, head, next.queries, problem.dim);
       ahead_.add(gradients_.dout, problem.dtype, batch, q_time, head, next.queries, problem.value_dim);
       ahead_.add(problem.out, problem.dtype, batch, q_time, head, next.queries, problem.value_dim);
-    }
-  }
-
-  // What rows are loaded for: only to advance a state, or for the gradients of a chunk's queries or keys too.
-  enum class Use { kState, kQueryGradients, kKeyGradients };
-
-  // The panels that bf16 rows are loaded into.
-  enum Panel {
-    kGrad,
-    kGradPairs,
-    kValueTurned,
-    kValueColumns,
-    kQueryColumns,
-    kPhiQuery,
-    kPhiQueryColumns,
-    kPhiKeyTurned,
-    // Never at the same time as the last two.
-    kPhiKeyPairs = kPhiQueryColumns,
-    kKeyPairs = kPhiKeyTurned,
-    kKeyRows = kValueColumns,
-  };
-  const uint16_t* packed(Panel panel) const { return packed_ ? x_.half.kept[panel] : nullptr; }
-
-  // In bf16 what keys add to z is left in x_.key, and what queries add to its gradient in x_.query.
-  void load_chunk_keys(const Chunk& chunk, Use use) {
-    if (chunk.keys == 0) return;
-    if constexpr (kPacksRows<T>) {
-      if (packed_) {
-        RowPanels keys, values;
-        keys.cosines = angles_.key_cos;
-        keys.sines = angles_.key_sin;
-        if (use == Use::kKeyGradients) {
-          keys.plain = x_.phi_k;
-          keys.wide_rows = x_.half.kept[kKeyRows];
-          keys.turned = x_.half.kept[kPhiKeyTurned];
-        } else {
-          keys.wide_pairs = x_.half.kept[kKeyPairs];
-          keys.sum = x_.key;
-          values.columns = x_.half.kept[kValueColumns];
-        }
-        if (use == Use::kQueryGradients) keys.pairs = x_.half.kept[kPhiKeyPairs];
-        if (use != Use::kState) values.turned = x_.half.kept[kValueTurned];
-        load_half_keys(head_, chunk, keys);
-        load_half_values(head_, chunk, values);
-        return;
-      }
-    }
-    load_keys(head_, chunk, angles_.key_cos, angles_.key_sin, x_.phi_k, x_.key);
-    load_values(head_, chunk, x_.value);
-  }
-
-  // After load_gradients.
-  void load_chunk_queries(const Chunk& chunk, [[maybe_unused]] Use use) {
-    if constexpr (kPacksRows<T>) {
-      if (packed_) {
-        RowPanels queries;
-        queries.cosines = angles_.query_cos;
-        queries.sines = angles_.query_sin;
-        if (use == Use::kQueryGradients) {
-          queries.plain = x_.phi_q;
-        } else {
-          queries.wide_columns = x_.half.kept[kQueryColumns];
-          queries.sum = x_.query;
-          queries.weights = x_.grad_sum;
-        }
-        if (use == Use::kKeyGradients) {
-          queries.rows = x_.half.kept[kPhiQuery];
-          queries.columns = x_.half.kept[kPhiQueryColumns];
-        }
-        load_half_queries(head_, chunk, queries);
-        return;
-      }
-    }
-    if (use == Use::kQueryGradients) {
-      load_queries<T>(head_, chunk, nullptr, nullptr, x_.phi_q, nullptr);
-      return;
-    }
-    load_queries(head_, chunk, angles_.query_cos, angles_.query_sin, x_.phi_q, x_.query);
-  }
-
-  // g = dout/s and e = −(dout·out)/s; where s was clamped, g = dout/eps and e = 0.
-  void load_gradients(const Chunk& chunk, [[maybe_unused]] Use use) {
-    if constexpr (kPacksRows<T>) {
-      if (packed_) {
-        RowPanels rows;
-        if (use != Use::kState) rows.rows = x_.half.kept[kGrad];
-        if (use != Use::kQueryGradients) rows.pairs = x_.half.kept[kGradPairs];
-        load_half_gradients(head_, gradients_, chunk, x_.grad_sum, x_.raw, rows);
-        return;
-      }
-    }
-    const AttentionProblem& problem = head_.problem;
-    const Index batch = head_.sequence.batch, first = head_.sequence.q_begin + chunk.begin, width = shape_.value_dim;
-    const auto always = [](Index) { return true; };
-    load_rows(problem.dtype, row_at(gradients_.dout, problem.dtype, batch, first, head_.head),
-              gradients_.dout.time_stride, chunk.queries, problem.value_dim, width, always, x_.grad);
-    if (!normalized()) {
-      fill_zero(x_.grad_sum, chunk.queries);
-      return;
-    }
-    load_rows(problem.dtype, row_at(problem.out, problem.dtype, batch, first, head_.head), problem.out.time_stride,
-              chunk.queries, problem.value_dim, width, always, x_.raw);
-    add_row_products(x_.grad, width, x_.raw, width, chunk.queries, width, T(0), x_.grad_sum);
-    const auto eps = static_cast<T>(problem.eps);
-    const View& view = problem.denominator;
-    const T* sums = static_cast<const T*>(view.data) + batch * view.batch_stride + first * view.time_stride +
-                    head_.head * view.head_stride;
-    for (Index i = 0; i < chunk.queries; ++i) {
-      const T row_sum = sums[i * view.time_stride];
-      const bool clamped = row_sum < eps;
-      const Inverse<T> inverse = invert(clamped ? eps : row_sum);
-      x_.grad_sum[i] = clamped ? T(0) : -x_.grad_sum[i] / row_sum;
-      T* row = x_.grad + i * width;
-      for (Index e = 0; e < width; e += kLanes<T>) store(row + e, divide<T>(load(row + e), inverse));
     }
   }
 
@@ -473,15 +361,9 @@ class BackwardSegment {
                 packed_ && chunk.queries > 0 ? 1 : chunk.queries, 2 * shape_.dim, decay, z_of(shape_, d_state_));
   }
 
-  HeadContext head_;
   const HeadGroup heads_;
-  const AttentionGradients& gradients_;
-  const BackwardScratch<T> x_;
-  const PaddedShape shape_;
   const Segment segment_;
-  const bool packed_;  // bf16 rows go straight into panels
   const Index first_token_;
-  AngleTables<T> angles_;
   T *state_, *d_state_;
   double decay_gradients_[kMostHeadsTogether] = {}, *decay_gradient_;
   Ahead ahead_;
