@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "runs/trained_models.h"
 #include "train/letter_fixture.h"
 
 namespace cosformer::train {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "runs/run_tokenizer.h"
+#include "runs/trained_models.h"
 #include "train/jobs/classification_job.h"
 #include "train/language_fixture.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runs/run_tokenizer.h"
 #include "train/jobs/language_job.h"
 #include "train/run_fixture.h"
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/baselines/lm_floor.h"
 #include "data/tokenizers/tokenizer_file.h"
+#include "runs/trained_models.h"
 #include "train/inputs/language_batch.h"
 #include "train/language_fixture.h"
 

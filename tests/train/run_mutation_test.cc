@@ -26,6 +26,7 @@
 #include "nn/tensor_file.h"
 #include "runs/checkpoint.h"
 #include "runs/result_file.h"
+#include "runs/trained_models.h"
 #include "train/language_fixture.h"
 #include "train/reports/metrics_log.h"
 

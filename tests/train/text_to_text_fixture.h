@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runs/run_tokenizer.h"
 #include "train/jobs/text_to_text_job.h"
 #include "train/run_fixture.h"
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/dataset/array_dataset.h"
 #include "models/language/lm_losses.h"
+#include "runs/trained_models.h"
 #include "train/inputs/batching.h"
 #include "train/text_to_text_fixture.h"
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file_fixture.h"
 #include "cosformer/weights.h"
+#include "runs/trained_models.h"
 #include "train/letter_fixture.h"
 
 namespace cosformer::train {

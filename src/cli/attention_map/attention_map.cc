@@ -17,6 +17,7 @@
 #include "data/batches/batch.h"
 #include "data/readers/unlabelled/prediction_input.h"
 #include "data/tasks/listops/listops.h"
+#include "runs/trained_models.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/device_batch.h"
 

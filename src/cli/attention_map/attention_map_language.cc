@@ -12,6 +12,8 @@
 #include "data/tokenizers/stream_decoder.h"
 #include "data/tokenizers/tokenizer.h"
 #include "runs/run_folder.h"
+#include "runs/run_tokenizer.h"
+#include "runs/trained_models.h"
 #include "train/inputs/language_data.h"
 
 namespace cosformer::cli {

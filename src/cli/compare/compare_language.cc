@@ -7,6 +7,7 @@
 #include "cli/terminal/progress_line.h"
 #include "data/baselines/lm_floor.h"
 #include "models/language/language_model.h"
+#include "runs/run_tokenizer.h"
 #include "train/jobs/language_job.h"
 
 namespace cosformer::cli {

@@ -17,6 +17,7 @@
 #include "cli/compare/compare_progress.h"
 #include "cli/terminal/child_process.h"
 #include "runs/result_file.h"
+#include "runs/run_tokenizer.h"
 #include "train/inputs/language_data.h"
 #include "train/interrupt.h"
 

@@ -12,6 +12,7 @@
 #include "data/readers/file_content.h"
 #include "data/readers/unlabelled/prediction_input.h"
 #include "data/tasks/task_parts.h"
+#include "runs/run_tokenizer.h"
 #include "runs/trained_data.h"
 #include "train/initial_weights.h"
 

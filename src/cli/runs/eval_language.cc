@@ -16,7 +16,9 @@
 #include "data/dataset/fingerprint.h"
 #include "runs/device.h"
 #include "runs/run_bundle.h"
+#include "runs/run_tokenizer.h"
 #include "runs/trained_data.h"
+#include "runs/trained_models.h"
 #include "train/jobs/language_job.h"
 
 namespace cosformer::cli {

@@ -11,6 +11,8 @@
 #include "data/tokenizers/stream_decoder.h"
 #include "data/tokenizers/tokenized_text.h"
 #include "runs/device.h"
+#include "runs/run_tokenizer.h"
+#include "runs/trained_models.h"
 #include "train/initial_weights.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/language_data.h"

@@ -9,6 +9,7 @@
 #include "cli/train/train_run.h"
 #include "data/baselines/lm_floor.h"
 #include "nn/positions/token_order_note.h"
+#include "runs/run_tokenizer.h"
 #include "train/jobs/language_job.h"
 
 namespace cosformer::cli {

@@ -13,6 +13,8 @@
 #include "data/baselines/text_to_text_floor.h"
 #include "nn/positions/token_order_note.h"
 #include "runs/data_record.h"
+#include "runs/run_tokenizer.h"
+#include "runs/trained_models.h"
 #include "train/jobs/text_to_text_job.h"
 
 namespace cosformer::cli {

@@ -7,6 +7,8 @@
 #include "models/longest_input.h"
 #include "models/trained_weights.h"
 #include "runs/device.h"
+#include "runs/run_tokenizer.h"
+#include "runs/trained_models.h"
 #include "train/initial_weights.h"
 #include "train/inputs/batching.h"
 
