@@ -26,4 +26,4 @@ endif()
 # What nearly every file that knows torch reads, compiled once. Not <torch/torch.h>: reading that back takes five
 # seconds a file, three more than this, and files that know no torch should not read it at all.
 set(COSFORMER_TORCH_HEADERS <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> <torch/nn/module.h>
-  <torch/nn/modules/embedding.h> <torch/nn/modules/linear.h>)
+  <torch/nn/modules/embedding.h> <torch/nn/modules/linear.h> <fmt/core.h>)

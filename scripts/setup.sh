@@ -10,6 +10,7 @@ packages=(
   libopenblas0-openmp                      # torch's matrix products, on the threads that torch itself uses
   nlohmann-json3-dev libcli11-dev          # JSON, command line
   libtomlplusplus-dev                      # settings files
+  libfmt-dev                               # messages
   libpng-dev zlib1g-dev                    # images and packed files of data sets
   libsentencepiece-dev                     # vocabularies of word pieces
   dataset-fashion-mnist                    # the images that the demo trains on

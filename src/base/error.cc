@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include <fmt/core.h>
+
 namespace cosformer {
 
 UserError::~UserError() = default;
@@ -12,7 +14,7 @@ std::string system_error_text(int error_number) {
 }
 
 Failure file_failure(const std::string& action, const std::string& path, int error_number) {
-  return Failure("cannot " + action + " '" + path + "': " + system_error_text(error_number));
+  return Failure(fmt::format("cannot {} '{}': {}", action, path, system_error_text(error_number)));
 }
 
 }  // namespace cosformer

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/table.h"
@@ -43,9 +44,9 @@ void Progress::draw() {
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(done_ - done_before_) / elapsed;
   const double seconds = expected_ >= 0 ? expected_ : static_cast<double>(total_ - done_) / rate;
-  const std::string left = expected_ >= 0 || rate > 0 ? "  " + human_seconds(seconds) + " left" : "";
-  const std::string line = what_ + "  " + with_commas(done_) + "/" + with_commas(total_) + " " + unit_ + "  " +
-                           significant(rate) + " " + unit_ + "/s" + left + (note_.empty() ? "" : "  " + note_);
+  const std::string left = expected_ >= 0 || rate > 0 ? fmt::format("  {} left", human_seconds(seconds)) : "";
+  const std::string line = fmt::format("{}  {}/{} {}  {} {}/s{}{}", what_, with_commas(done_), with_commas(total_),
+                                       unit_, significant(rate), unit_, left, note_.empty() ? "" : "  " + note_);
   std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
   drawn_ = true;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parse_number.h"
 
@@ -62,7 +64,7 @@ std::string shown(const std::string& text) {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& key, const std::string& expected,
                          const std::string& got) {
-  throw UserError(where + ": '" + key + "' must be " + expected + "; got '" + shown(got) + "'");
+  throw UserError(fmt::format("{}: '{}' must be {}; got '{}'", where, key, expected, shown(got)));
 }
 
 std::string limits_text(double least, double most) {
@@ -70,7 +72,7 @@ std::string limits_text(double least, double most) {
     return x == std::floor(x) ? std::to_string(static_cast<long long>(x)) : number_text(x);
   };
   if (most >= 9e18) return "at least " + plain(least);
-  return "from " + plain(least) + " to " + plain(most);
+  return fmt::format("from {} to {}", plain(least), plain(most));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -104,7 +106,7 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 void Settings::add_entry(Entry entry) {
   for (const Entry& other : entries_) {
-    if (other.key == entry.key) throw std::logic_error("setting '" + entry.key + "' was added twice");
+    if (other.key == entry.key) throw std::logic_error(fmt::format("setting '{}' was added twice", entry.key));
   }
   entries_.push_back(std::move(entry));
 }
@@ -149,9 +151,10 @@ Settings::Entry& Settings::find(const std::string& given, const std::string& whe
       if (last_part(other) == last_part(key)) nearest = other;
     }
   }
-  throw UserError(where + ": there is no setting '" + shown(key) + "'" +
-                  (nearest.empty() ? "; cosformer train --settings lists them all"
-                                   : "; did you mean '" + nearest + "'? (cosformer train --settings lists them all)"));
+  throw UserError(fmt::format(
+      "{}: there is no setting '{}'{}", where, shown(key),
+      nearest.empty() ? "; cosformer train --settings lists them all"
+                      : fmt::format("; did you mean '{}'? (cosformer train --settings lists them all)", nearest)));
 }
 
 void Settings::set(const std::string& key, const std::string& text, const std::string& where) {
@@ -202,7 +205,7 @@ void Settings::set_list(const std::string& key, const std::vector<std::string>& 
 void Settings::assign(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw UserError("--set: expected KEY=VALUE, such as train.lr=0.001; got '" + assignment + "'");
+    throw UserError(fmt::format("--set: expected KEY=VALUE, such as train.lr=0.001; got '{}'", assignment));
   }
   set(assignment.substr(0, equals), assignment.substr(equals + 1), "--set");
 }
@@ -211,7 +214,7 @@ bool Settings::was_set(const std::string& key) const {
   for (const Entry& entry : entries_) {
     if (entry.key == key) return entry.was_set;
   }
-  throw std::logic_error("no setting '" + key + "'");
+  throw std::logic_error(fmt::format("no setting '{}'", key));
 }
 
 std::vector<Settings::Description> Settings::descriptions() const {
@@ -229,8 +232,8 @@ std::vector<Settings::Description> Settings::descriptions() const {
                                              },
                                          },
                                          entry.place);
-    result.push_back(
-        {entry.key, value, entry.help + (entry.choices.empty() ? "" : " (" + joined(entry.choices, ", ") + ")")});
+    result.push_back({entry.key, value,
+                      entry.help + (entry.choices.empty() ? "" : fmt::format(" ({})", joined(entry.choices, ", ")))});
   }
   return result;
 }
@@ -251,7 +254,7 @@ std::string Settings::toml() const {
   for (const std::string& section : sections) {
     if (!section.empty()) text += (text.empty() ? "[" : "\n[") + section + "]\n";
     for (const Description& d : all) {
-      if (section_of(d.key) == section) text += last_part(d.key) + " = " + d.value + "\n";
+      if (section_of(d.key) == section) text += fmt::format("{} = {}\n", last_part(d.key), d.value);
     }
   }
   return text;

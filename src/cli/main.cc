@@ -13,6 +13,7 @@
 
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/settings.h"
@@ -41,15 +42,16 @@ constexpr std::array kCommands{
 std::string command_list() {
   std::string text;
   for (const Command& command : kCommands) {
-    text +=
-        "  " + std::string(command.name) + std::string(15 - std::strlen(command.name), ' ') + command.summary + '\n';
+    text += fmt::format("  {}{}{}\n", std::string(command.name), std::string(15 - std::strlen(command.name), ' '),
+                        command.summary);
   }
   return text;
 }
 
 std::string usage() {
-  return "usage: cosformer COMMAND [OPTIONS]\n\ncommands:\n" + command_list() +
-         "\nEach command explains itself: cosformer COMMAND --help\n";
+  return fmt::format(
+      "usage: cosformer COMMAND [OPTIONS]\n\ncommands:\n{}\nEach command explains itself: cosformer COMMAND --help\n",
+      command_list());
 }
 
 const Command* find_command(const std::string& name) {
@@ -79,19 +81,19 @@ std::string misuse(const CLI::ParseError& error, const CLI::App& command) {
   const auto option =
       std::find_if(left.begin(), left.end(), [](const std::string& text) { return text.starts_with("-"); });
   if (option == left.end()) {
-    if (!lacks_subcommand) return left.empty() ? error.what() : "'" + left.front() + "' was not expected";
+    if (!lacks_subcommand) return left.empty() ? error.what() : fmt::format("'{}' was not expected", left.front());
     std::string known;
     for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
       known += (known.empty() ? "" : ", ") + sub->get_name();
     }
-    return "'" + left.front() + "' is none of " + known;
+    return fmt::format("'{}' is none of {}", left.front(), known);
   }
   std::vector<std::string> names;
   for (const CLI::Option* known : command.get_options()) {
     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
   }
   const std::string near = nearest_name(option->substr(0, option->find('=')), names);
-  return "there is no option '" + *option + "'" + (near.empty() ? "" : "; did you mean " + near + "?");
+  return fmt::format("there is no option '{}'{}", *option, near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -134,7 +136,7 @@ int run(int argc, char** argv) {
     for (const Command& command : kCommands) names.emplace_back(command.name);
     const std::string near = nearest_name(argv[1], names);
     std::fprintf(stderr, "cosformer: unknown command '%s'%s\n\n%s", argv[1],
-                 near.empty() ? "" : ("; did you mean " + near + "?").c_str(), usage().c_str());
+                 near.empty() ? "" : (fmt::format("; did you mean {}?", near)).c_str(), usage().c_str());
     return 2;
   }
   try {

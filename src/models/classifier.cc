@@ -1,6 +1,7 @@
 #include "models/classifier.h"
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "models/block_config.h"
@@ -69,9 +70,10 @@ at::Tensor Encoder::embed(const at::Tensor& content, const at::Tensor& places) {
 at::Tensor Encoder::other_scan(const at::Tensor& x, bool by_columns) const {
   const std::int64_t before = class_embedding_.defined() ? 1 : 0, pixels = x.size(1) - before;
   if (pixels != config_.input.image_width * config_.input.image_height) {
-    throw UserError("model.scan=alternate reads whole images of " + std::to_string(config_.input.image_width) + " x " +
-                    std::to_string(config_.input.image_height) + " pixels; got " + std::to_string(pixels) +
-                    " pixels. Set model.scan=rows, or do not cut images by data.max_length");
+    throw UserError(
+        fmt::format("model.scan=alternate reads whole images of {} x {} pixels; got {} pixels. Set model.scan=rows, or "
+                    "do not cut images by data.max_length",
+                    config_.input.image_width, config_.input.image_height, pixels));
   }
   const std::int64_t lines = by_columns ? config_.input.image_width : config_.input.image_height;
   const at::Tensor turned = x.narrow(1, before, pixels).unflatten(1, {lines, pixels / lines}).transpose(1, 2);

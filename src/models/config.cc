@@ -1,5 +1,7 @@
 #include "models/config.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "models/model_size.h"
 
@@ -15,7 +17,7 @@ void add_all(Settings& settings, ModelConfig& config) {
 // `wish`: the setting and what it does with images.
 void require_images(const ModelConfig& c, const std::string& wish, const std::string& instead) {
   if (c.input.image_width > 0) return;
-  throw UserError("settings: " + wish + " of images, but the data are none; set " + instead);
+  throw UserError(fmt::format("settings: {} of images, but the data are none; set {}", wish, instead));
 }
 
 void require_scan_possible(const ModelConfig& c) {
@@ -34,8 +36,10 @@ void require_blanks_can_be_skipped(const ModelConfig& c) {
     throw UserError("settings: with model.skip_blank there are no whole columns to read; set model.scan=rows");
   }
   if (c.positions == "rotary" || c.positions == "stochastic") {
-    throw UserError("settings: with model.skip_blank positions are those in the image, which " + c.positions +
-                    " ones do not tell; set model.positions to grid, learned, sinusoidal or none");
+    throw UserError(
+        fmt::format("settings: with model.skip_blank positions are those in the image, which {} ones do not tell; set "
+                    "model.positions to grid, learned, sinusoidal or none",
+                    c.positions));
   }
 }
 
@@ -94,8 +98,9 @@ std::string label_of(const ModelConfig& config) {
 
 void require_heads_fit(const ModelConfig& c) {
   if (c.head_dim == 0 && c.width % c.heads != 0) {
-    throw UserError("settings: model.width must be a multiple of model.heads (or set model.head_dim); got width " +
-                    std::to_string(c.width) + " and " + std::to_string(c.heads) + " heads");
+    throw UserError(fmt::format(
+        "settings: model.width must be a multiple of model.heads (or set model.head_dim); got width {} and {} heads",
+        c.width, c.heads));
   }
 }
 

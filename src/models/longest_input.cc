@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/core.h>
+
 namespace cosformer::models {
 namespace {
 
@@ -45,11 +47,11 @@ std::optional<std::int64_t> longest_input(const ModelConfig& config) {
 std::string why_not_longer(const ModelConfig& config) {
   if (config.input.image_width > 0) return "its images have so many pixels";
   if (has_table(config)) {
-    return "model.positions=\"" + config.positions +
-           "\" has a place for each token of its training's longest and no more";
+    return fmt::format("model.positions=\"{}\" has a place for each token of its training's longest and no more",
+                       config.positions);
   }
   if (!reads_any_length(config.attention)) {
-    return "model.attention=\"" + config.attention.name + "\" is made for the longest of its training";
+    return fmt::format("model.attention=\"{}\" is made for the longest of its training", config.attention.name);
   }
   return config.attention.horizon > 0 ? "that is its attention.horizon"
                                       : "its attention.horizon was left at the longest of its training";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -42,12 +43,12 @@ void require_memory(const ModelConfig& c, const ModelSize& size) {
   const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   const double needed = kBytes * (size.parameters + size.tables);
   if (memory <= 0 || needed <= memory) return;
-  throw UserError("settings: the weights and tables of this model take " + human_bytes(needed) +
-                  ", more than this machine's " + human_bytes(memory) + " of memory; choose smaller model.layers (" +
-                  std::to_string(c.layers) + "), model.width (" + std::to_string(c.width) + "), model.heads (" +
-                  std::to_string(c.heads) + "), model.feed_forward (" + std::to_string(c.feed_forward) +
-                  "), vocabulary (" + std::to_string(c.input.vocabulary) + ") or data.max_length (" +
-                  std::to_string(c.input.max_length) + ")");
+  throw UserError(
+      fmt::format("settings: the weights and tables of this model take {}, more than this machine's {} of memory; "
+                  "choose smaller model.layers ({}), model.width ({}), model.heads ({}), model.feed_forward ({}), "
+                  "vocabulary ({}) or data.max_length ({})",
+                  human_bytes(needed), human_bytes(memory), c.layers, c.width, c.heads, c.feed_forward,
+                  c.input.vocabulary, c.input.max_length));
 }
 
 void require_numbers(const safetensors::Reader& file, const ModelSize& size) {
@@ -56,8 +57,9 @@ void require_numbers(const safetensors::Reader& file, const ModelSize& size) {
     there += static_cast<double>(entry.size() / safetensors::size_of(entry.dtype));
   }
   if (size.parameters <= there) return;
-  throw UserError("'" + file.path() + "' is damaged: its metadata describe a model of at least " +
-                  significant(size.parameters) + " parameters, and it holds " + significant(there) + "; copy it again");
+  throw UserError(fmt::format(
+      "'{}' is damaged: its metadata describe a model of at least {} parameters, and it holds {}; copy it again",
+      file.path(), significant(size.parameters), significant(there)));
 }
 
 }  // namespace cosformer::models

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "cosformer/nn.h"
@@ -13,17 +14,17 @@ namespace {
 
 CosformerAttentionOptions checked(CosformerAttentionOptions o) {
   if (o.embed_dim <= 0 || o.num_heads <= 0 || o.embed_dim % o.num_heads != 0) {
-    throw UserError("CosformerAttention: embed_dim must be a positive multiple of num_heads; got embed_dim " +
-                    std::to_string(o.embed_dim) + " and num_heads " + std::to_string(o.num_heads));
+    throw UserError(fmt::format(
+        "CosformerAttention: embed_dim must be a positive multiple of num_heads; got embed_dim {} and num_heads {}",
+        o.embed_dim, o.num_heads));
   }
   if (o.embed_dim / o.num_heads > kernels::kMaxHeadDim) {
-    throw UserError("CosformerAttention: embed_dim / num_heads must be at most " +
-                    std::to_string(kernels::kMaxHeadDim) + "; got " + std::to_string(o.embed_dim / o.num_heads));
+    throw UserError(fmt::format("CosformerAttention: embed_dim / num_heads must be at most {}; got {}",
+                                kernels::kMaxHeadDim, o.embed_dim / o.num_heads));
   }
   for (const auto& [name, width] : {std::pair("kdim", o.kdim), std::pair("vdim", o.vdim)}) {
     if (width.has_value() && *width <= 0) {
-      throw UserError(std::string("CosformerAttention: ") + name + " must be at least 1; got " +
-                      std::to_string(*width));
+      throw UserError(fmt::format("CosformerAttention: {} must be at least 1; got {}", name, *width));
     }
   }
   return o;
@@ -88,10 +89,10 @@ at::Tensor CosformerAttentionImpl::stream(const at::Tensor& x, AttentionState& s
   }
   if (options.kdim.value_or(options.embed_dim) != options.embed_dim ||
       options.vdim.value_or(options.embed_dim) != options.embed_dim) {
-    throw UserError("CosformerAttention: stream() is self-attention, for which kdim and vdim must be embed_dim, " +
-                    std::to_string(options.embed_dim) + "; got kdim " +
-                    std::to_string(options.kdim.value_or(options.embed_dim)) + " and vdim " +
-                    std::to_string(options.vdim.value_or(options.embed_dim)));
+    throw UserError(fmt::format(
+        "CosformerAttention: stream() is self-attention, for which kdim and vdim must be embed_dim, {}; got kdim {} "
+        "and vdim {}",
+        options.embed_dim, options.kdim.value_or(options.embed_dim), options.vdim.value_or(options.embed_dim)));
   }
   StreamOptions o;
   o.horizon = *options.horizon;

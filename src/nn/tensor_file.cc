@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include "base/error.h"
@@ -28,7 +29,9 @@ DType dtype_of(at::ScalarType type, const std::string& name) {
     case at::kChar: return DType::kI8;
     case at::kByte: return DType::kU8;
     case at::kBool: return DType::kBool;
-    default: throw UserError("cannot write tensor '" + name + "': safetensors has no dtype for " + c10::toString(type));
+    default:
+      throw UserError(
+          fmt::format("cannot write tensor '{}': safetensors has no dtype for {}", name, c10::toString(type)));
   }
 }
 
@@ -63,17 +66,18 @@ std::string misfits(const safetensors::Reader& file, const NamedTensors& tensors
     wanted.push_back(name);
     const safetensors::Entry* entry = file.find(name);
     if (entry == nullptr) {
-      text += "\n  missing: " + name + " " + text_of(tensor.sizes());
+      text += fmt::format("\n  missing: {} {}", name, text_of(tensor.sizes()));
     } else if (at::IntArrayRef(entry->shape) != tensor.sizes()) {
-      text +=
-          "\n  shape of " + name + ": expected " + text_of(tensor.sizes()) + ", the file has " + text_of(entry->shape);
+      text += fmt::format("\n  shape of {}: expected {}, the file has {}", name, text_of(tensor.sizes()),
+                          text_of(entry->shape));
     } else if (!scalar_type_of(entry->dtype).has_value()) {
-      text += "\n  dtype of " + name + ": " + std::string(safetensors::name_of(entry->dtype)) + " cannot be loaded";
+      text +=
+          fmt::format("\n  dtype of {}: {} cannot be loaded", name, std::string(safetensors::name_of(entry->dtype)));
     }
   }
   for (const safetensors::Entry& entry : file.entries()) {
     if (std::find(wanted.begin(), wanted.end(), entry.name) == wanted.end()) {
-      text += "\n  not expected: " + entry.name + " " + text_of(entry.shape);
+      text += fmt::format("\n  not expected: {} {}", entry.name, text_of(entry.shape));
     }
   }
   return text;
@@ -110,9 +114,10 @@ void require_checksum(const safetensors::Reader& file) {
     }
   }
   if (checksum.text() == expected->second) return;
-  throw UserError("'" + file.path() +
-                  "' is damaged: its numbers are not as they were written (the checksum differs); copy it again. If " +
-                  "they were changed on purpose, leave " + kChecksumKey + " out of its metadata");
+  throw UserError(
+      fmt::format("'{}' is damaged: its numbers are not as they were written (the checksum differs); copy it again. If "
+                  "they were changed on purpose, leave {} out of its metadata",
+                  file.path(), kChecksumKey));
 }
 
 }  // namespace
@@ -150,8 +155,8 @@ NamedTensors read_all_tensors(const std::string& path) {
   for (const safetensors::Entry& entry : file.entries()) {
     const std::optional<at::ScalarType> type = scalar_type_of(entry.dtype);
     if (!type) {
-      throw UserError("cannot load '" + entry.name + "' of '" + path + "': its dtype is " +
-                      std::string(safetensors::name_of(entry.dtype)));
+      throw UserError(fmt::format("cannot load '{}' of '{}': its dtype is {}", entry.name, path,
+                                  std::string(safetensors::name_of(entry.dtype))));
     }
     all.emplace_back(entry.name, at::empty(entry.shape, at::TensorOptions().dtype(*type)));
     file.read(entry, all.back().second.data_ptr(), entry.size());
@@ -162,7 +167,7 @@ NamedTensors read_all_tensors(const std::string& path) {
 void read_tensors(const std::string& path, const NamedTensors& tensors) {
   const safetensors::Reader file(path);
   const std::string complaint = misfits(file, tensors);
-  if (!complaint.empty()) throw UserError("'" + path + "' does not fit what is to be loaded:" + complaint);
+  if (!complaint.empty()) throw UserError(fmt::format("'{}' does not fit what is to be loaded:{}", path, complaint));
   require_checksum(file);
   at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors) {

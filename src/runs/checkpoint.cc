@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 #include <zlib.h>
@@ -76,17 +77,18 @@ json to_json(const TrainState& s) {
 // Every number is looked at before work begins: none can be so large that counting on from it overflows.
 TrainState state_from(const json& j, const std::string& name) {
   const auto whole = [&](const char* key) {
-    if (!j.contains(key)) throw UserError("'" + name + "' is not as it was written: '" + key + "' is missing");
+    if (!j.contains(key)) throw UserError(fmt::format("'{}' is not as it was written: '{}' is missing", name, key));
     return json_whole(j, key, 0, name, 0, kMostCounted);
   };
   const auto number = [&](const char* key) {
-    if (!j.contains(key)) throw UserError("'" + name + "' is not as it was written: '" + key + "' is missing");
+    if (!j.contains(key)) throw UserError(fmt::format("'{}' is not as it was written: '{}' is missing", name, key));
     return json_number(j, key, 0, name);
   };
   TrainState s;
   s.step = whole("step");
   s.total_steps = whole("total_steps");
-  if (s.step > s.total_steps) throw UserError("'" + name + "' is not as it was written: it is past its last step");
+  if (s.step > s.total_steps)
+    throw UserError(fmt::format("'{}' is not as it was written: it is past its last step", name));
   s.position.epoch = static_cast<std::uint64_t>(whole("epoch"));
   s.position.batch = static_cast<std::uint64_t>(whole("batch"));
   if (j.contains("best_accuracy")) {  // as it was called while accuracy was the only one
@@ -106,7 +108,7 @@ TrainState state_from(const json& j, const std::string& name) {
   s.rate_before = json_number(j, "rate_before", s.rate_before, name);
   s.continued_at = j.value("continued_at", s.continued_at);
   for (const std::int64_t at : s.continued_at) {
-    if (at < 0 || at > s.step) throw UserError("'" + name + "' is not as it was written: 'continued_at'");
+    if (at < 0 || at > s.step) throw UserError(fmt::format("'{}' is not as it was written: 'continued_at'", name));
   }
   s.data_name = json_string(j, "data", "", name);
   return s;
@@ -246,18 +248,18 @@ TrainState load_checkpoint(const std::string& run, std::int64_t step, const Chec
   if (!fs::exists(path)) {
     std::string steps;
     for (const std::int64_t there : checkpoint_steps(run)) steps += (steps.empty() ? "" : ", ") + std::to_string(there);
-    throw UserError("'" + run + "' has no checkpoint of step " + std::to_string(step) +
-                    (steps.empty() ? "" : "; there are those of " + steps));
+    throw UserError(fmt::format("'{}' has no checkpoint of step {}{}", run, step,
+                                steps.empty() ? "" : "; there are those of " + steps));
   }
   TrainState state;
   const std::string reason = damage(path, state);
   if (reason.empty()) {
     const bool other_data = !state.data_name.empty() && state.data_name != data_name;
     if (other_data && continued <= static_cast<std::int64_t>(state.continued_at.size())) {
-      throw UserError("'" + run +
-                      "' was trained on other data than those that are there now; put back what they were, " +
-                      "go on with these (cosformer train --continue " + run +
-                      " --data ...), or begin a new run with another --out");
+      throw UserError(
+          fmt::format("'{}' was trained on other data than those that are there now; put back what they were, go on "
+                      "with these (cosformer train --continue {} --data ...), or begin a new run with another --out",
+                      run, run));
     }
     if (!other_data) state.data_name = data_name;
     nn::read_tensors((fs::path(path) / kTensorFiles[0]).string(), content.model);
@@ -268,11 +270,11 @@ TrainState load_checkpoint(const std::string& run, std::int64_t step, const Chec
   for (const std::int64_t other : checkpoint_steps(run)) {
     TrainState unused;
     if (other < step && damage(checkpoint_path(run, other), unused).empty()) {
-      advice = "; the one of step " + std::to_string(other) +
-               " is intact, go on from it with: cosformer train --resume " + run + " --from " + std::to_string(other);
+      advice = fmt::format("; the one of step {} is intact, go on from it with: cosformer train --resume {} --from {}",
+                           other, run, other);
     }
   }
-  throw UserError("the checkpoint '" + path + "' is damaged: " + reason + advice);
+  throw UserError(fmt::format("the checkpoint '{}' is damaged: {}{}", path, reason, advice));
 }
 
 void remove_unfinished_checkpoints(const std::string& run) {

@@ -1,5 +1,7 @@
 #include "runs/encoder_settings.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "runs/trained_models.h"
 
@@ -26,24 +28,26 @@ bool classifies_texts(const std::string& task) {
 void take_encoder_settings(RunConfig& config, const Settings& settings) {
   if (config.train.init.empty()) return;
   if (!classifies_texts(config.data.task)) {
-    throw UserError("settings: train.init begins classifiers of text (text_files, text_pairs, text); the task is '" +
-                    config.data.task + "'");
+    throw UserError(
+        fmt::format("settings: train.init begins classifiers of text (text_files, text_pairs, text); the task is '{}'",
+                    config.data.task));
   }
   const models::LanguageModelConfig from = load_trained_language_model(config.train.init)->config();
   if (!from.language.cutoffs.empty()) {
-    throw UserError("settings: train.init cannot begin from '" + config.train.init +
-                    "': its embeddings are of different widths (language.cutoffs)");
+    throw UserError(fmt::format(
+        "settings: train.init cannot begin from '{}': its embeddings are of different widths (language.cutoffs)",
+        config.train.init));
   }
   const auto wanted = descriptions_of(config.model), there = descriptions_of(from.model);
   std::string free_settings;  // as a settings file has them
   for (std::size_t at = 0; at < wanted.size(); ++at) {
     if (is_free(wanted[at].key)) {
-      free_settings += wanted[at].key + " = " + wanted[at].value + "\n";
+      free_settings += fmt::format("{} = {}\n", wanted[at].key, wanted[at].value);
       continue;
     }
     if (!settings.was_set(wanted[at].key) || wanted[at].value == there[at].value) continue;
-    throw UserError("settings: " + wanted[at].key + " is " + wanted[at].value + ", but train.init='" +
-                    config.train.init + "' has " + there[at].value + "; leave it out");
+    throw UserError(fmt::format("settings: {} is {}, but train.init='{}' has {}; leave it out", wanted[at].key,
+                                wanted[at].value, config.train.init, there[at].value));
   }
   models::ModelConfig model = from.model;
   model.input = config.model.input;

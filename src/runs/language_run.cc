@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/tokenizers/tokenizer_file.h"
 #include "models/language/language_model_file.h"
@@ -19,23 +21,26 @@ LanguageRun open_language_run(const std::string& folder) {
   std::optional<std::string> bundled;  // tokenizer
   if (is_bundle) bundled = read_bundle(folder).tokenizer;
   if (!is_bundle && !fs::is_directory(folder))
-    throw UserError("'" + folder + "' is not a run: there is no such folder");
+    throw UserError(fmt::format("'{}' is not a run: there is no such folder", folder));
   if (!fs::exists(weights)) {
     if (!fs::exists(fs::path(folder) / "config.toml")) {
-      throw UserError("'" + folder + "' is not a run: it has neither settings (config.toml) nor weights");
+      throw UserError(fmt::format("'{}' is not a run: it has neither settings (config.toml) nor weights", folder));
     }
-    throw UserError("'" + folder + "' has no trained weights (best.safetensors); cosformer train --resume " + folder +
-                    " makes them at its next evaluation");
+    throw UserError(fmt::format(
+        "'{}' has no trained weights (best.safetensors); cosformer train --resume {} makes them at its next evaluation",
+        folder, folder));
   }
   if (models::is_encoder_decoder(weights)) {
-    throw UserError("'" + folder +
-                    "' is a text-to-text model, which answers texts instead of continuing them; cosformer predict " +
-                    folder + " --input FILE asks it");
+    throw UserError(
+        fmt::format("'{}' is a text-to-text model, which answers texts instead of continuing them; cosformer predict "
+                    "{} --input FILE asks it",
+                    folder, folder));
   }
   if (!models::is_language_model(weights)) {
-    throw UserError("'" + folder +
-                    "' holds a classifier, which writes no text; cosformer predict asks it, and "
-                    "cosformer train makes language models too");
+    throw UserError(
+        fmt::format("'{}' holds a classifier, which writes no text; cosformer predict asks it, and cosformer train "
+                    "makes language models too",
+                    folder));
   }
   LanguageRun run;
   run.model = models::load_language_model(weights);
@@ -44,7 +49,7 @@ LanguageRun open_language_run(const std::string& folder) {
                   : fs::exists(saved) ? data::open_tokenizer(saved)
                                       : data::byte_tokenizer();
   const std::string& expected = run.model->config().tokenizer;
-  if (!expected.empty()) data::require_tokenizer(*run.tokenizer, expected, "the run '" + folder + "'");
+  if (!expected.empty()) data::require_tokenizer(*run.tokenizer, expected, fmt::format("the run '{}'", folder));
   return run;
 }
 

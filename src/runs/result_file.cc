@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -23,7 +24,7 @@ std::optional<nlohmann::ordered_json> read_result(const std::string& run) {
   const std::string path = result_path(run);
   if (!std::filesystem::exists(path)) return std::nullopt;
   auto result = parse_json<nlohmann::ordered_json>(read_regular_file(path, kMostBytes, "a result"), path);
-  if (!result.is_object()) throw UserError("'" + path + "' is not as it was written: expected a JSON object");
+  if (!result.is_object()) throw UserError(fmt::format("'{}' is not as it was written: expected a JSON object", path));
   return result;
 }
 

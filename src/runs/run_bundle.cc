@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/base64.h"
 #include "base/formats/safetensors.h"
@@ -48,7 +50,7 @@ std::string sum_of(const Metadata& metadata, const Reader& tensors) {
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-  throw UserError("'" + path + "' " + reason);
+  throw UserError(fmt::format("'{}' {}", path, reason));
 }
 
 }  // namespace
@@ -100,8 +102,10 @@ BundleContent read_bundle(const std::string& path, bool check_all) {
   const std::optional<std::string> version = text(kVersionKey);
   if (!version) refuse(path, "is neither a run's folder nor a bundle; cosformer bundle RUN makes one");
   if (*version != kVersion) {
-    refuse(path, "is a bundle of version '" + *version + "', and this program reads version " + kVersion +
-                     "; read it with the program that wrote it");
+    refuse(path,
+           fmt::format(
+               "is a bundle of version '{}', and this program reads version {}; read it with the program that wrote it",
+               *version, kVersion));
   }
   const std::optional<std::string> settings = text(kSettingsKey), sum = text(kSumKey);
   if (!settings || !sum || (check_all && *sum != sum_of(metadata, reader))) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 
 #include "base/error.h"
@@ -29,7 +30,7 @@ void create_run(const std::string& folder, const RunConfig& config) {
   std::error_code error;
   if (fs::is_directory(folder)) remove_temporaries(config_path(folder));  // of a process killed while it did this
   if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
-    throw UserError("'" + folder + "' exists and is not a run; choose another folder with --out");
+    throw UserError(fmt::format("'{}' exists and is not a run; choose another folder with --out", folder));
   }
   fs::create_directories(folder, error);
   if (error) throw file_failure("make the folder", folder, error.value());
@@ -59,15 +60,15 @@ RunConfig read_run(const std::string& folder) {
     return config;
   }
   if (!is_run(folder)) {
-    throw UserError("'" + folder + "' is not a run: it has no config.toml; cosformer train makes runs");
+    throw UserError(fmt::format("'{}' is not a run: it has no config.toml; cosformer train makes runs", folder));
   }
   RunConfig config;
   Settings settings;
   add_settings(settings, config);
   settings.read_toml_file(config_path(folder));
   if (!settings.was_set("data.task")) {
-    throw UserError("'" + config_path(folder) +
-                    "' is not as it was written: it does not say data.task; begin a new run");
+    throw UserError(
+        fmt::format("'{}' is not as it was written: it does not say data.task; begin a new run", config_path(folder)));
   }
   return config;
 }
@@ -77,7 +78,7 @@ RunLock::RunLock(const std::string& folder) {
   file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file_.is_open()) throw file_failure("open", path, errno);
   if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
-    throw UserError("another process is training in '" + folder + "'; wait for it or choose another folder");
+    throw UserError(fmt::format("another process is training in '{}'; wait for it or choose another folder", folder));
   }
 }
 
@@ -91,11 +92,15 @@ std::string trained_weights_path(const std::string& folder) {
   const std::string path = best_weights_path(folder);
   if (fs::exists(path)) return path;
   if (checkpoint_steps(folder).empty() && fs::exists(fs::path(folder) / "result.json")) {
-    throw UserError("'" + folder + "' has lost its trained weights (best.safetensors), and its checkpoints too; copy " +
-                    "the file back from where the folder was made, or train a new run with another --out");
+    throw UserError(
+        fmt::format("'{}' has lost its trained weights (best.safetensors), and its checkpoints too; copy the file back "
+                    "from where the folder was made, or train a new run with another --out",
+                    folder));
   }
-  throw UserError("'" + folder + "' has no trained weights (best.safetensors); cosformer train --resume " + folder +
-                  " makes them at its next evaluation (with --data, where its data have moved)");
+  throw UserError(
+      fmt::format("'{}' has no trained weights (best.safetensors); cosformer train --resume {} makes them at its next "
+                  "evaluation (with --data, where its data have moved)",
+                  folder, folder));
 }
 
 }  // namespace cosformer::runs

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/safetensors.h"
 #include "data/tokenizers/tokenizer_file.h"
@@ -35,15 +37,15 @@ data::TokenizerPointer tokenizer_of_run(const std::string& run, const std::strin
     const BundleContent bundle = read_bundle(run, /*check_all=*/false);
     if (!bundle.tokenizer) return nullptr;
     data::TokenizerPointer tokenizer = data::parse_tokenizer(*bundle.tokenizer, run);
-    if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, "the model of '" + run + "'");
+    if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, fmt::format("the model of '{}'", run));
     return tokenizer;
   }
   if (!fs::exists(path)) {
     if (expected.empty()) return nullptr;
-    throw UserError("the run '" + run + "' has lost its tokenizer ('" + path + "'); copy it back");
+    throw UserError(fmt::format("the run '{}' has lost its tokenizer ('{}'); copy it back", run, path));
   }
   data::TokenizerPointer tokenizer = data::open_tokenizer(path);
-  if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, "the model of the run '" + run + "'");
+  if (!expected.empty()) data::require_tokenizer(*tokenizer, expected, fmt::format("the model of the run '{}'", run));
   return tokenizer;
 }
 
@@ -53,7 +55,7 @@ data::TokenizerPointer kept_or_named_tokenizer(const RunConfig& config, const st
   if (kept) {
     // A file that has gone is no reason to stop: the run has its own copy.
     if (named == "bytes" || (!is_learned(named) && fs::exists(named))) {
-      data::require_tokenizer(*data::open_tokenizer(named), kept->hash(), "the run '" + run + "'");
+      data::require_tokenizer(*data::open_tokenizer(named), kept->hash(), fmt::format("the run '{}'", run));
     }
     return kept;
   }
@@ -68,12 +70,13 @@ data::TokenizerPointer tokenizer_for_classifier(const RunConfig& config, const s
   }
   if (named == "bytes") return nullptr;
   if (!classifies_texts(config.data.task)) {
-    throw UserError("settings: data.tokenizer is for texts; the task '" + config.data.task + "' has none");
+    throw UserError(fmt::format("settings: data.tokenizer is for texts; the task '{}' has none", config.data.task));
   }
   if (named == "words" || named == "sentencepiece") {
-    throw UserError("settings: data.tokenizer='" + named +
-                    "' is learned by language models alone; for a classifier give the file of one (cosformer data "
-                    "tokenizer)");
+    throw UserError(
+        fmt::format("settings: data.tokenizer='{}' is learned by language models alone; for a classifier give the file "
+                    "of one (cosformer data tokenizer)",
+                    named));
   }
   if (config.data.max_length == 0) {
     throw UserError("settings: with data.tokenizer, say how many tokens of a text are read: data.max_length");

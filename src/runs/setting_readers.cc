@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "runs/run_folder.h"
 
@@ -150,7 +152,7 @@ const Row& row_of(const std::string& key) {
   for (const Row& row : rows) {
     if (std::find(row.keys.begin(), row.keys.end(), known) != row.keys.end()) return row;
   }
-  throw std::logic_error("nobody is said to read the setting '" + key + "'");
+  throw std::logic_error(fmt::format("nobody is said to read the setting '{}'", key));
 }
 
 }  // namespace
@@ -183,7 +185,7 @@ std::vector<std::string> unread_settings(const Settings& settings, const data::D
 }
 
 std::string with_readers(const std::string& key) {
-  return key + " (for " + row_of(key).who + ")";
+  return fmt::format("{} (for {})", key, row_of(key).who);
 }
 
 void require_read(const Settings& settings, const data::DataConfig& config) {
@@ -191,9 +193,10 @@ void require_read(const Settings& settings, const data::DataConfig& config) {
   const std::vector<std::string> keys = unread_settings(settings, config);
   if (keys.empty()) return;
   for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + with_readers(key);
-  throw UserError("settings: the task '" + config.task + "' does not read " + list + "; leave " +
-                  (keys.size() > 1 ? "them" : "it") + " out (cosformer train --settings --task " + config.task +
-                  " lists what it reads)");
+  throw UserError(
+      fmt::format("settings: the task '{}' does not read {}; leave {} out (cosformer train --settings --task {} lists "
+                  "what it reads)",
+                  config.task, list, keys.size() > 1 ? "them" : "it", config.task));
 }
 
 }  // namespace cosformer::runs

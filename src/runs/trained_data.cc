@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/safetensors.h"
 #include "runs/checkpoint.h"
@@ -37,8 +39,8 @@ SameData is_trained_on(const std::string& run, const std::string& data_name) {
 void require_data_there(const std::string& run, const RunConfig& config) {
   std::error_code unknown;
   if (config.data.path.empty() || fs::exists(config.data.path, unknown)) return;
-  throw UserError("the data of '" + run + "' are not at '" + config.data.path + "' (seen from '" +
-                  fs::current_path(unknown).string() + "'); say where they are now with --data");
+  throw UserError(fmt::format("the data of '{}' are not at '{}' (seen from '{}'); say where they are now with --data",
+                              run, config.data.path, fs::current_path(unknown).string()));
 }
 
 void move_data(const std::string& run, const std::string& path) {

@@ -1,5 +1,7 @@
 #include "runs/trained_models.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/safetensors.h"
 #include "models/language/language_model_file.h"
@@ -17,12 +19,15 @@ void require_kind(const std::string& folder, const std::string& path, const std:
   if (found == wanted) return;
   // A masked model neither continues texts nor answers them.
   const bool is_masked = is_lm && read_run(folder).data.task == "mlm";
-  throw UserError("'" + folder + "' is a " + (is_masked ? "masked " : "") + found + ", not a " + wanted +
-                  "; cosformer eval " + folder + " tells how good it is" +
-                  (is_masked ? ", and cosformer train --task text_files --data FILE --set train.init=" + folder +
-                                   " begins a classifier as it"
-                   : is_lm ? ", and cosformer generate " + folder + " continues texts"
-                           : ", and cosformer predict " + folder + " --input FILE asks it"));
+  throw UserError(fmt::format(
+      "'{}' is a {}{}, not a {}; cosformer eval {} tells how good it is{}", folder, is_masked ? "masked " : "", found,
+      wanted, folder,
+      is_masked
+          ? fmt::format(
+                ", and cosformer train --task text_files --data FILE --set train.init={} begins a classifier as it",
+                folder)
+      : is_lm ? fmt::format(", and cosformer generate {} continues texts", folder)
+              : fmt::format(", and cosformer predict {} --input FILE asks it", folder)));
 }
 
 }  // namespace
@@ -33,7 +38,7 @@ std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
   const safetensors::Reader file(path);
   const auto found = file.metadata().find("cosformer.model");
   if (found == file.metadata().end()) {
-    throw UserError("'" + path + "' does not tell its model ('cosformer.model' is missing from its metadata)");
+    throw UserError(fmt::format("'{}' does not tell its model ('cosformer.model' is missing from its metadata)", path));
   }
   const models::ModelConfig config = models::model_config_from_toml(found->second, path);
   models::require_numbers(file, models::size_of(config, config.layers));

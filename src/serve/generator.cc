@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -34,8 +35,8 @@ Generator::Generator(std::shared_ptr<models::LanguageModel> model, data::Tokeniz
   }
   if (!config.tokenizer.empty()) data::require_tokenizer(*tokenizer_, config.tokenizer, "the model");
   if (tokenizer_->vocabulary() != config.model.input.vocabulary) {
-    throw UserError("the model has a vocabulary of " + std::to_string(config.model.input.vocabulary) +
-                    " tokens and the tokenizer one of " + std::to_string(tokenizer_->vocabulary()));
+    throw UserError(fmt::format("the model has a vocabulary of {} tokens and the tokenizer one of {}",
+                                config.model.input.vocabulary, tokenizer_->vocabulary()));
   }
   model_->eval();
   model_->empty_state(1);
@@ -54,10 +55,9 @@ void Generator::read(Session& session, std::span<const std::int32_t> tokens,
                      const std::function<void(std::size_t)>& done) const {
   const std::optional<std::int64_t> left = room(session);
   if (left.has_value() && static_cast<std::int64_t>(tokens.size()) > *left) {
-    throw UserError("the text would have " +
-                    std::to_string(session.consumed() + static_cast<std::int64_t>(tokens.size())) +
-                    " tokens, and the model's horizon is " + std::to_string(*model_->longest_stream()) +
-                    ": it can neither read nor write beyond it");
+    throw UserError(fmt::format(
+        "the text would have {} tokens, and the model's horizon is {}: it can neither read nor write beyond it",
+        session.consumed() + static_cast<std::int64_t>(tokens.size()), *model_->longest_stream()));
   }
   at::NoGradGuard no_grad;
   for (std::size_t begin = 0; begin < tokens.size(); begin += kStretch) {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 
@@ -15,7 +17,7 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 void require(bool condition, const std::string& name, const std::string& expected, double got) {
-  if (!condition) throw UserError("--" + name + " must be " + expected + "; got " + significant(got));
+  if (!condition) throw UserError(fmt::format("--{} must be {}; got {}", name, expected, significant(got)));
 }
 
 void penalize(std::vector<double>& logits, std::span<const std::int32_t> recent, double penalty) {

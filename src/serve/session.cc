@@ -3,6 +3,7 @@
 #include <map>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/formats/safetensors.h"
@@ -55,12 +56,13 @@ class SessionFile {
   explicit SessionFile(const std::string& path) : path_(path), file_(path) {}
 
   [[noreturn]] void refuse(const std::string& reason) const {
-    throw UserError("'" + path_ + "' cannot be continued: " + reason);
+    throw UserError(fmt::format("'{}' cannot be continued: {}", path_, reason));
   }
 
   const std::string& text(const std::string& key) const {
     const auto found = file_.metadata().find(key);
-    if (found == file_.metadata().end()) refuse("it is no session ('" + key + "' is missing from its metadata)");
+    if (found == file_.metadata().end())
+      refuse(fmt::format("it is no session ('{}' is missing from its metadata)", key));
     return found->second;
   }
 
@@ -69,14 +71,14 @@ class SessionFile {
     const std::string& digits = text(key);
     Number value = 0;
     if (!parse_number(digits, value) || value > most) {
-      refuse("it is damaged ('" + key + "' is '" + digits + "')");
+      refuse(fmt::format("it is damaged ('{}' is '{}')", key, digits));
     }
     return value;
   }
 
   const safetensors::Entry& entry(const std::string& name) const {
     const safetensors::Entry* found = file_.find(name);
-    if (found == nullptr) refuse("it is damaged (tensor '" + name + "' is missing)");
+    if (found == nullptr) refuse(fmt::format("it is damaged (tensor '{}' is missing)", name));
     return *found;
   }
 
@@ -106,8 +108,9 @@ void save_session(const std::string& path, const Session& session, const Session
 Session load_session(const std::string& path, const models::LanguageModel& model, const SessionOwner& owner) {
   const SessionFile file(path);
   if (file.text(kVersionKey) != kVersion) {
-    file.refuse("it has version '" + file.text(kVersionKey) + "' of the format, and this program reads version " +
-                kVersion + "; go on with the program that wrote it");
+    file.refuse(fmt::format(
+        "it has version '{}' of the format, and this program reads version {}; go on with the program that wrote it",
+        file.text(kVersionKey), kVersion));
   }
   // What another model has made may have other tensors; say that first.
   if (file.text(kModelKey) != owner.model_hash) {
@@ -131,7 +134,7 @@ Session load_session(const std::string& path, const models::LanguageModel& model
     std::vector<std::int64_t> shape = like.sizes().vec();
     if (models::LmState::is_cache(like)) shape[2] = cached;
     // Room is made only where the file has as much.
-    if (file.entry(name).shape != shape) file.refuse("it is damaged (the shape of '" + name + "')");
+    if (file.entry(name).shape != shape) file.refuse(fmt::format("it is damaged (the shape of '{}')", name));
     return at::zeros(shape, like.options());
   });
   if (cached_tokens(session.state) != cached) file.refuse("it is damaged (this model has no cache)");
@@ -144,7 +147,8 @@ Session load_session(const std::string& path, const models::LanguageModel& model
                          : tensor.scalar_type() == at::kFloat ? "F32"
                          : tensor.scalar_type() == at::kInt   ? "I32"
                                                               : "";
-    if (safetensors::name_of(entry.dtype) != wanted) file.refuse("it is damaged (the dtype of '" + name + "')");
+    if (safetensors::name_of(entry.dtype) != wanted)
+      file.refuse(fmt::format("it is damaged (the dtype of '{}')", name));
   }
   nn::read_tensors(path, tensors);
   const Metadata metadata(file.metadata().begin(), file.metadata().end());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 
@@ -16,7 +18,7 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 std::string size_text(std::int64_t width, std::int64_t height) {
-  return width == 0 ? "no images" : "images of " + std::to_string(width) + " x " + std::to_string(height);
+  return width == 0 ? "no images" : fmt::format("images of {} x {}", width, height);
 }
 
 }  // namespace
@@ -36,9 +38,10 @@ std::int64_t steps_in_all(const runs::TrainConfig& config, double steps_per_epoc
 
 void require_steps_left(const std::string& run, const runs::TrainState& state) {
   if (state.step < state.total_steps) return;
-  throw UserError("'" + run + "' has taken " + with_commas(state.step) + " steps, and " +
-                  with_commas(state.total_steps) + " in all are asked for: --steps and train.epochs count from the " +
-                  "run's beginning. For 100 steps more say --steps " + std::to_string(state.step + 100));
+  throw UserError(
+      fmt::format("'{}' has taken {} steps, and {} in all are asked for: --steps and train.epochs count from the run's "
+                  "beginning. For 100 steps more say --steps {}",
+                  run, with_commas(state.step), with_commas(state.total_steps), state.step + 100));
 }
 
 bool continuation_is_due(const runs::RunConfig& config, const runs::TrainState& state) {
@@ -49,8 +52,8 @@ void count_continuation(const std::string& run, runs::RunConfig& config, const r
                         const std::string& data_name, bool names_data) {
   const bool other_data = state.data_name != data_name;
   if (other_data && !names_data) {
-    throw UserError("the data are not those that '" + run +
-                    "' was trained on; to go on with these, name them with --data");
+    throw UserError(fmt::format(
+        "the data are not those that '{}' was trained on; to go on with these, name them with --data", run));
   }
   const bool asks_for_more = other_data || runs::to_toml(runs::read_run(run)) != runs::to_toml(config);
   if (asks_for_more && !continuation_is_due(config, state)) ++config.train.continued;
@@ -73,8 +76,8 @@ void begin_continuation(const runs::RunConfig& config, const std::string& data_n
 data::TaskData fitted_task(const data::TaskData& task, const models::InputConfig& made) {
   const data::DatasetInfo& info = task.train->info();
   const auto refuse = [](const std::string& here, const std::string& there) {
-    throw UserError("the run cannot go on with these data: they have " + here + ", and its model was made for " +
-                    there);
+    throw UserError(
+        fmt::format("the run cannot go on with these data: they have {}, and its model was made for {}", here, there));
   };
   if (info.classes != made.classes) refuse("the classes " + listed(info.classes), listed(made.classes));
   if (info.pairs != made.pairs) refuse(info.pairs ? "pairs" : "no pairs", made.pairs ? "pairs" : "single sequences");
@@ -95,17 +98,17 @@ data::TaskData fitted_task(const data::TaskData& task, const models::InputConfig
   }
   fitted.max_length = made.max_length;
   if (cut > 0) {
-    fitted.notes.push_back(with_commas(static_cast<long long>(cut)) + " examples are longer than the model's " +
-                           with_commas(made.max_length) + " and were cut");
+    fitted.notes.push_back(fmt::format("{} examples are longer than the model's {} and were cut",
+                                       with_commas(static_cast<long long>(cut)), with_commas(made.max_length)));
   }
   return fitted;
 }
 
 std::string describe_continuation(const runs::TrainState& state, bool other_data) {
-  return "continued at step " + with_commas(state.step) + ": " + with_commas(state.total_steps - state.step) +
-         " more steps" +
-         (other_data ? ", on other data, whose validation part decides anew about the best weights" : "") +
-         "; the optimiser goes on, and the learning rate begins its schedule again";
+  return fmt::format(
+      "continued at step {}: {} more steps{}; the optimiser goes on, and the learning rate begins its schedule again",
+      with_commas(state.step), with_commas(state.total_steps - state.step),
+      other_data ? ", on other data, whose validation part decides anew about the best weights" : "");
 }
 
 }  // namespace cosformer::train

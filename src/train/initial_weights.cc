@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "data/tokenizers/tokenized_text.h"
@@ -22,7 +23,7 @@ void take_encoder(const models::LanguageModel& from, models::Classifier& into) {
   auto sources = from.named_parameters();
   for (const auto& item : from.named_buffers()) sources.insert(item.key(), item.value());
   const auto misfit = [](const std::string& name) {
-    return UserError("train.init: '" + name + "' of the language model does not fit the classifier's encoder");
+    return UserError(fmt::format("train.init: '{}' of the language model does not fit the classifier's encoder", name));
   };
   for (const auto& item : sources) {
     const std::string& name = item.key();
@@ -52,8 +53,8 @@ data::TaskData tokenized(const data::TaskData& text, const data::Tokenizer& toke
     *part = data::tokenize_dataset(*part, tokenizer, max_length);
   }
   task.max_length = max_length;
-  task.notes.push_back("texts are read as " + tokenizer.kind_name() + " of " + std::to_string(tokenizer.vocabulary()) +
-                       " tokens, at most " + std::to_string(max_length) + " of each");
+  task.notes.push_back(fmt::format("texts are read as {} of {} tokens, at most {} of each", tokenizer.kind_name(),
+                                   tokenizer.vocabulary(), max_length));
   return task;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -56,8 +57,10 @@ class Training {
       observer_.say("going on from step " + with_commas(state_.step));
       replace_lost_best();
     } else if (std::filesystem::exists(runs::result_path(run_))) {
-      throw UserError("'" + run_ + "' has ended and its checkpoints are gone, so there is nothing to go on from; " +
-                      "begin a new run with another --out");
+      throw UserError(
+          fmt::format("'{}' has ended and its checkpoints are gone, so there is nothing to go on from; begin a new run "
+                      "with another --out",
+                      run_));
     } else if (std::filesystem::exists(std::filesystem::path(run_) / "metrics.jsonl")) {
       observer_.say("there is no checkpoint yet: beginning with step 1");
     }
@@ -124,8 +127,9 @@ class Training {
 // Without the best weights there is nothing to end with: those of the checkpoint take their place.
 void Training::replace_lost_best() {
   if (!state_.best || std::filesystem::exists(runs::best_weights_path(run_))) return;
-  observer_.say("the best weights (best.safetensors, of step " + with_commas(state_.best_step) +
-                ") are gone; those of step " + with_commas(state_.step) + " are evaluated and take their place");
+  observer_.say(fmt::format(
+      "the best weights (best.safetensors, of step {}) are gone; those of step {} are evaluated and take their place",
+      with_commas(state_.best_step), with_commas(state_.step)));
   state_.best.reset();
   state_.best_loss.reset();
   state_.evaluation_is_due = true;
@@ -244,10 +248,10 @@ void Training::keep_best(const PartResult& valid) {
   const bool better =
       !state_.best || surer || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
   const std::string rate =
-      tokens_per_second_ > 0 ? "  (" + with_commas(std::llround(tokens_per_second_)) + " tokens/s)" : "";
-  observer_.say("step " + with_commas(state_.step) + " of " + with_commas(state_.total_steps) + ": loss " +
-                significant(last_loss_, 4) + ", validation " + job_.describe(valid) +
-                (better ? ", the best so far" : "") + rate);
+      tokens_per_second_ > 0 ? fmt::format("  ({} tokens/s)", with_commas(std::llround(tokens_per_second_))) : "";
+  observer_.say(fmt::format("step {} of {}: loss {}, validation {}{}{}", with_commas(state_.step),
+                            with_commas(state_.total_steps), significant(last_loss_, 4), job_.describe(valid),
+                            better ? ", the best so far" : "", rate));
   state_.evaluations_since_best = better ? 0 : state_.evaluations_since_best + 1;
   if (!better) return;
   state_.best = value;
@@ -357,9 +361,10 @@ void Training::begin(bool continues) {
     state_.total_steps = steps_in_all(config_.train, steps_per_epoch, begins_again && other_data ? state_.step : 0);
   }
   if (config_.train.steps > 0 && state_.total_steps != config_.train.steps) {
-    throw UserError("the checkpoint of '" + run_ + "' is of a training of " + with_commas(state_.total_steps) +
-                    " steps, and config.toml says train.steps = " + std::to_string(config_.train.steps) +
-                    "; put back what was there");
+    throw UserError(
+        fmt::format("the checkpoint of '{}' is of a training of {} steps, and config.toml says train.steps = {}; put "
+                    "back what was there",
+                    run_, with_commas(state_.total_steps), config_.train.steps));
   }
   if (continues) {
     require_steps_left(run_, state_);
@@ -382,9 +387,9 @@ TrainResult Training::run(bool continues) {
   tokens_at_log_ = state_.tokens;
   MetricsLog metrics(run_, state_.step);
   const InterruptScope interrupts;
-  observer_.say(job_.label() + ": " + with_commas(job_.parameter_count()) + " parameters, " +
-                with_commas(state_.total_steps) + " steps on " + device_.str() +
-                (bfloat16_ ? " in bfloat16" : " in float32"));
+  observer_.say(fmt::format("{}: {} parameters, {} steps on {}{}", job_.label(), with_commas(job_.parameter_count()),
+                            with_commas(state_.total_steps), device_.str(),
+                            bfloat16_ ? " in bfloat16" : " in float32"));
   counted_until_ = checkpointed_at_ = Clock::now();
   return finish(steps(metrics));
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -19,7 +20,7 @@ AppendedFile::AppendedFile(std::string path)
   if (!is_open && errno != ENXIO && errno != EISDIR) throw file_failure("write to", path_, errno);
   if (is_open && ::fstat(file_.number(), &status) != 0) throw file_failure("examine", path_, errno);
   if (!is_open || !S_ISREG(status.st_mode)) {
-    throw UserError("cannot write to '" + path_ + "': it is not a regular file; remove it");
+    throw UserError(fmt::format("cannot write to '{}': it is not a regular file; remove it", path_));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,9 +47,8 @@ void require_replaceable(const std::string& path) {
     throw file_failure("write", path, errno);         // such as a name too long: known now, not after the writing
   }
   if (S_ISREG(status.st_mode)) return;
-  throw UserError("cannot write '" + path + "': it is " +
-                  (S_ISDIR(status.st_mode) ? "a directory" : "not a regular file") +
-                  "; give the path of a new file or of one to replace");
+  throw UserError(fmt::format("cannot write '{}': it is {}; give the path of a new file or of one to replace", path,
+                              S_ISDIR(status.st_mode) ? "a directory" : "not a regular file"));
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     throw UserError("cannot write a file whose path holds a zero byte; give a path without it");
   }
   if (name.empty() || name == "." || name == "..") {
-    throw UserError("cannot write '" + path_ + "': the path does not end in a file name; add one");
+    throw UserError(fmt::format("cannot write '{}': the path does not end in a file name; add one", path_));
   }
   require_replaceable(path_);
 
@@ -77,8 +77,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     struct stat status {};
     const bool has_directory = ::stat(directory_.c_str(), &status) == 0;  // such as /proc, which takes no files
     if (!has_directory && (error_number == ENOENT || error_number == ENOTDIR)) {
-      throw UserError("cannot write '" + path_ + "': the directory '" + directory_ +
-                      "' does not exist; create it first");
+      throw UserError(
+          fmt::format("cannot write '{}': the directory '{}' does not exist; create it first", path_, directory_));
     }
     throw file_failure("create a temporary file beside", path_, error_number);
   }

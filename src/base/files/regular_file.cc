@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,11 +25,11 @@ FileDescriptor open_to_read(const std::string& path) {
   if (!file.is_open()) {
     switch (errno) {
       case ENOENT:
-      case ENOTDIR: throw UserError("cannot read '" + path + "': there is no such file; check the path");
+      case ENOTDIR: throw UserError(fmt::format("cannot read '{}': there is no such file; check the path", path));
       case EACCES:
-      case EPERM: throw UserError("cannot read '" + path + "': permission denied; make the file readable");
+      case EPERM: throw UserError(fmt::format("cannot read '{}': permission denied; make the file readable", path));
       case ENXIO:  // a socket, or a device without its driver
-        throw UserError("cannot read '" + path + "': it is not a regular file; give the path of one");
+        throw UserError(fmt::format("cannot read '{}': it is not a regular file; give the path of one", path));
       default: throw file_failure("open", path, errno);
     }
   }
@@ -42,8 +43,8 @@ RegularFile::RegularFile(std::string path, const std::string& what)
   struct stat status {};
   if (::fstat(file_.number(), &status) != 0) throw file_failure("examine", path_, errno);
   if (!S_ISREG(status.st_mode)) {
-    throw UserError("cannot read '" + path_ + "': it is " +
-                    (S_ISDIR(status.st_mode) ? "a directory" : "not a regular file") + "; give the path of " + what);
+    throw UserError(fmt::format("cannot read '{}': it is {}; give the path of {}", path_,
+                                S_ISDIR(status.st_mode) ? "a directory" : "not a regular file", what));
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
@@ -55,8 +56,8 @@ void RegularFile::read(std::uint64_t position, void* destination, std::size_t si
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw file_failure("read", path_, errno);
     if (got == 0) {
-      throw Failure("cannot read '" + path_ + "': it became shorter while it was being read; try again when nothing " +
-                    "writes to it");
+      throw Failure(fmt::format(
+          "cannot read '{}': it became shorter while it was being read; try again when nothing writes to it", path_));
     }
     next += got;
     position += static_cast<std::uint64_t>(got);
@@ -67,8 +68,8 @@ void RegularFile::read(std::uint64_t position, void* destination, std::size_t si
 std::string read_regular_file(const std::string& path, std::uint64_t most_bytes, const std::string& what) {
   const RegularFile file(path, what);
   if (file.size() > most_bytes) {
-    throw UserError("cannot read '" + path + "': it has " + std::to_string(file.size()) + " bytes, and " + what +
-                    " has at most " + std::to_string(most_bytes) + "; check the path");
+    throw UserError(fmt::format("cannot read '{}': it has {} bytes, and {} has at most {}; check the path", path,
+                                file.size(), what, most_bytes));
   }
   std::string content(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, content.data(), content.size());

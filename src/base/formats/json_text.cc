@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 namespace cosformer {
 namespace {
 
@@ -14,8 +16,8 @@ const nlohmann::json* member(const nlohmann::json& object, const std::string& ke
 
 [[noreturn]] void refuse(const std::string& name, const std::string& key, const std::string& expected,
                          const nlohmann::json& found) {
-  throw UserError("'" + name + "' is not as it was written: '" + key + "' must be " + expected + "; found " +
-                  found.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, kShown));
+  throw UserError(fmt::format("'{}' is not as it was written: '{}' must be {}; found {}", name, key, expected,
+                              found.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, kShown)));
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ std::int64_t json_whole(const nlohmann::json& object, const std::string& key, st
                         const std::string& name, std::int64_t least, std::int64_t most) {
   const nlohmann::json* found = member(object, key);
   if (found == nullptr) return otherwise;
-  const std::string expected = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  const std::string expected = fmt::format("a whole number from {} to {}", least, most);
   if (!found->is_number_integer()) refuse(name, key, expected, *found);
   const bool fits = !found->is_number_unsigned() ||
                     found->get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

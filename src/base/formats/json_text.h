@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -25,11 +26,11 @@ Json parse_json(std::string_view text, const std::string& name) {
   try {
     return Json::parse(text.begin(), text.end(), [&](int depth, typename Json::parse_event_t, Json&) {
       if (depth <= kDeepestJson) return true;
-      throw UserError("'" + name + "' is not as it was written: its JSON is nested deeper than " +
-                      std::to_string(kDeepestJson) + " levels");
+      throw UserError(
+          fmt::format("'{}' is not as it was written: its JSON is nested deeper than {} levels", name, kDeepestJson));
     });
   } catch (const nlohmann::json::exception& error) {
-    throw UserError("'" + name + "' is not as it was written: it is not valid JSON (" + json_fault(error) + ")");
+    throw UserError(fmt::format("'{}' is not as it was written: it is not valid JSON ({})", name, json_fault(error)));
   }
 }
 

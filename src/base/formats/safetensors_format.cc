@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/safetensors_header.h"
 
@@ -76,8 +78,10 @@ std::string known_dtypes() {
 }
 
 void refuse_file(const std::string& path, const std::string& fault) {
-  throw UserError("cannot read '" + path + "' as safetensors: " + fault +
-                  ". The file is damaged or was not written as safetensors; download or save it again");
+  throw UserError(
+      fmt::format("cannot read '{}' as safetensors: {}. The file is damaged or was not written as safetensors; "
+                  "download or save it again",
+                  path, fault));
 }
 
 std::string in_quotes(std::string_view text) {

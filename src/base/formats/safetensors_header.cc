@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/formats/json_text.h"
@@ -33,7 +34,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
         unexpected(std::to_string(value));
       }
-      if (entry_.shape.size() == kMaxRank) fault("'shape' has more than " + std::to_string(kMaxRank) + " dimensions");
+      if (entry_.shape.size() == kMaxRank) fault(fmt::format("'shape' has more than {} dimensions", kMaxRank));
       entry_.shape.push_back(static_cast<std::int64_t>(value));
     } else if (place_ == Place::kOffsets) {
       if (offset_count_ == 2) fault("'data_offsets' has more than the 2 numbers expected");
@@ -47,7 +48,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override {
     if (place_ == Place::kDType) {
       const auto dtype = dtype_named(value);
-      if (!dtype) fault("unknown dtype " + in_quotes(value) + "; expected one of " + known_dtypes());
+      if (!dtype) fault(fmt::format("unknown dtype {}; expected one of {}", in_quotes(value), known_dtypes()));
       entry_.dtype = *dtype;
       place_ = Place::kFields;
     } else if (place_ == Place::kMetadataText) {
@@ -75,7 +76,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     } else if (place_ == Place::kFields) {
       begin_field(value);
     } else {  // kMetadataKeys: the parser gives keys inside objects only
-      if (header_.metadata.count(value) != 0) fault("the key " + in_quotes(value) + " appears twice");
+      if (header_.metadata.count(value) != 0) fault(fmt::format("the key {} appears twice", in_quotes(value)));
       metadata_key_ = std::move(value);
       place_ = Place::kMetadataText;
     }
@@ -96,14 +97,14 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_array() override {
     if (place_ == Place::kOffsets && offset_count_ != 2) {
-      fault("'data_offsets' has " + std::to_string(offset_count_) + " numbers; expected 2, begin and end");
+      fault(fmt::format("'data_offsets' has {} numbers; expected 2, begin and end", offset_count_));
     }
     place_ = Place::kFields;
     return true;
   }
   bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
                    const nlohmann::json::exception& error) override {
-    refuse_file(path_, "its header is not valid JSON in UTF-8 (" + json_fault(error) + ")");
+    refuse_file(path_, fmt::format("its header is not valid JSON in UTF-8 ({})", json_fault(error)));
   }
 
  private:
@@ -138,7 +139,8 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
       case Place::kOffsetsArray: fault("'data_offsets' must be an array of 2 integers, found " + found);
       case Place::kOffsets: fault("'data_offsets' must hold non-negative integers below 2^64, found " + found);
       case Place::kMetadata: fault("expected an object from text to text, found " + found);
-      case Place::kMetadataText: fault("the value of " + in_quotes(metadata_key_) + " must be text, found " + found);
+      case Place::kMetadataText:
+        fault(fmt::format("the value of {} must be text, found {}", in_quotes(metadata_key_), found));
       default: fault("its header must be a JSON object, found " + found);
     }
   }
@@ -147,7 +149,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     subject_.clear();
     if (name.empty()) fault("a tensor has an empty name");
     if (!names_.insert(name).second)
-      fault("the name " + in_quotes(name) + " appears twice; expected one tensor per name");
+      fault(fmt::format("the name {} appears twice; expected one tensor per name", in_quotes(name)));
     if (name == kMetadataName) {
       subject_ = kMetadataName;
       place_ = Place::kMetadata;
@@ -163,7 +165,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
 
   void begin_field(const std::string& field) {
     const auto enter = [&](bool& seen, Place next) {
-      if (std::exchange(seen, true)) fault("the field " + in_quotes(field) + " appears twice");
+      if (std::exchange(seen, true)) fault(fmt::format("the field {} appears twice", in_quotes(field)));
       place_ = next;
     };
     if (field == "dtype") {
@@ -173,7 +175,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     } else if (field == "data_offsets") {
       enter(seen_offsets_, Place::kOffsetsArray);
     } else {
-      fault("unknown field " + in_quotes(field) + "; expected dtype, shape and data_offsets");
+      fault(fmt::format("unknown field {}; expected dtype, shape and data_offsets", in_quotes(field)));
     }
   }
 
@@ -181,18 +183,19 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     if (!seen_dtype_) fault("'dtype' is missing");
     if (!seen_shape_) fault("'shape' is missing");
     if (!seen_offsets_) fault("'data_offsets' is missing");
-    const std::string offsets = "[" + std::to_string(entry_.begin) + ", " + std::to_string(entry_.end) + "]";
+    const std::string offsets = fmt::format("[{}, {}]", entry_.begin, entry_.end);
     const auto bytes = byte_count(entry_.dtype, entry_.shape);
-    if (!bytes) fault("the shape " + text_of(entry_.shape) + " has more elements than memory can hold");
-    if (entry_.begin > entry_.end) fault("data_offsets " + offsets + " end before they begin");
+    if (!bytes) fault(fmt::format("the shape {} has more elements than memory can hold", text_of(entry_.shape)));
+    if (entry_.begin > entry_.end) fault(fmt::format("data_offsets {} end before they begin", offsets));
     if (entry_.end > data_size_) {
-      fault("data_offsets " + offsets + " reach past the " + std::to_string(data_size_) +
-            " bytes of data that the file holds: it was cut short, or the offsets are wrong");
+      fault(
+          fmt::format("data_offsets {} reach past the {} bytes of data that the file holds: it was cut short, or the "
+                      "offsets are wrong",
+                      offsets, data_size_));
     }
     if (entry_.size() != *bytes) {
-      fault("data_offsets " + offsets + " hold " + std::to_string(entry_.size()) + " bytes, but " +
-            std::string(name_of(entry_.dtype)) + " of shape " + text_of(entry_.shape) + " needs " +
-            std::to_string(*bytes));
+      fault(fmt::format("data_offsets {} hold {} bytes, but {} of shape {} needs {}", offsets, entry_.size(),
+                        std::string(name_of(entry_.dtype)), text_of(entry_.shape), *bytes));
     }
     header_.entries.push_back(std::move(entry_));
     subject_.clear();
@@ -214,12 +217,13 @@ void require_exact_cover(const std::vector<Entry>& entries, std::uint64_t data_s
   std::uint64_t covered = 0;
   for (const Entry& entry : entries) {
     if (entry.begin < covered) {
-      refuse_file(path, "tensor " + in_quotes(entry.name) + ": its data begins at byte " + std::to_string(entry.begin) +
-                            " and overlaps another tensor's, which ends at " + std::to_string(covered));
+      refuse_file(path,
+                  fmt::format("tensor {}: its data begins at byte {} and overlaps another tensor's, which ends at {}",
+                              in_quotes(entry.name), entry.begin, covered));
     }
     if (entry.begin > covered) {
-      refuse_file(path, "tensor " + in_quotes(entry.name) + ": its data begins at byte " + std::to_string(entry.begin) +
-                            " and leaves a hole; expected " + std::to_string(covered));
+      refuse_file(path, fmt::format("tensor {}: its data begins at byte {} and leaves a hole; expected {}",
+                                    in_quotes(entry.name), entry.begin, covered));
     }
     covered = entry.end;
   }

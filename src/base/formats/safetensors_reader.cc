@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/safetensors.h"
 #include "base/formats/safetensors_header.h"
@@ -18,20 +20,19 @@ std::uint64_t read_header_length(const RegularFile& file) {
   const std::string& path = file.path();
   const std::uint64_t file_size = file.size();
   if (file_size < kLengthBytes) {
-    refuse_file(path, "it has " + std::to_string(file_size) + " bytes; expected at least " +
-                          std::to_string(kLengthBytes) + ", the header's length");
+    refuse_file(path,
+                fmt::format("it has {} bytes; expected at least {}, the header's length", file_size, kLengthBytes));
   }
   std::array<unsigned char, kLengthBytes> bytes{};
   file.read(0, bytes.data(), bytes.size());
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::uint64_t{bytes[i]} << (8 * i);
   if (length > kMaxHeaderBytes) {
-    refuse_file(path, "it announces a header of " + std::to_string(length) + " bytes; expected at most " +
-                          std::to_string(kMaxHeaderBytes));
+    refuse_file(path, fmt::format("it announces a header of {} bytes; expected at most {}", length, kMaxHeaderBytes));
   }
   if (length > file_size - kLengthBytes) {
-    refuse_file(path, "it announces a header of " + std::to_string(length) + " bytes, but only " +
-                          std::to_string(file_size - kLengthBytes) + " follow: it was cut short");
+    refuse_file(path, fmt::format("it announces a header of {} bytes, but only {} follow: it was cut short", length,
+                                  file_size - kLengthBytes));
   }
   return length;
 }
@@ -64,9 +65,9 @@ const Entry* Reader::find(std::string_view name) const {
 
 void Reader::read(const Entry& entry, void* destination, std::size_t size) const {
   if (size != entry.size()) {
-    throw UserError("cannot read tensor " + in_quotes(entry.name) + " of '" + path() + "' into " +
-                    std::to_string(size) + " bytes; expected " + std::to_string(entry.size()) + ", " +
-                    std::string(name_of(entry.dtype)) + " of shape " + text_of(entry.shape));
+    throw UserError(fmt::format("cannot read tensor {} of '{}' into {} bytes; expected {}, {} of shape {}",
+                                in_quotes(entry.name), path(), size, entry.size(), std::string(name_of(entry.dtype)),
+                                text_of(entry.shape)));
   }
   read_part(entry, 0, destination, size);
 }
@@ -74,9 +75,9 @@ void Reader::read(const Entry& entry, void* destination, std::size_t size) const
 void Reader::read_part(const Entry& entry, std::uint64_t offset, void* destination, std::size_t size) const {
   // The entry's own bounds are checked too: it may come from another file.
   if (entry.begin > entry.end || entry.end > data_size_ || offset > entry.size() || size > entry.size() - offset) {
-    throw UserError("cannot read " + std::to_string(size) + " bytes from byte " + std::to_string(offset) +
-                    " on of tensor " + in_quotes(entry.name) + " of '" + path() + "': the tensor there has " +
-                    std::to_string(entry.size()) + "; ask for a part inside it");
+    throw UserError(fmt::format(
+        "cannot read {} bytes from byte {} on of tensor {} of '{}': the tensor there has {}; ask for a part inside it",
+        size, offset, in_quotes(entry.name), path(), entry.size()));
   }
   file_.read(data_begin_ + entry.begin + offset, destination, size);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <set>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -21,7 +22,7 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 constexpr std::size_t kHeaderAlignment = 8;
 
 [[noreturn]] void refuse_to_write(const std::string& path, const std::string& fault) {
-  throw UserError("cannot write '" + path + "' as safetensors: " + fault);
+  throw UserError(fmt::format("cannot write '{}' as safetensors: {}", path, fault));
 }
 
 struct Planned {
@@ -36,22 +37,24 @@ std::vector<Planned> plan(const std::string& path, const std::vector<TensorToWri
   for (const TensorToWrite& tensor : tensors) {
     if (tensor.name.empty()) refuse_to_write(path, "a tensor has an empty name; give each one a name");
     if (tensor.name == kMetadataName) {
-      refuse_to_write(path, "the name " + in_quotes(tensor.name) + " is kept for metadata; rename the tensor");
+      refuse_to_write(path, fmt::format("the name {} is kept for metadata; rename the tensor", in_quotes(tensor.name)));
     }
     if (!names.insert(tensor.name).second) {
-      refuse_to_write(path, "two tensors are named " + in_quotes(tensor.name) + "; give each one its own name");
+      refuse_to_write(path,
+                      fmt::format("two tensors are named {}; give each one its own name", in_quotes(tensor.name)));
     }
     const auto bytes = byte_count(tensor.dtype, tensor.shape);
     if (!bytes || tensor.shape.size() > kMaxRank) {
-      refuse_to_write(path, "tensor " + in_quotes(tensor.name) + " has the impossible shape " + text_of(tensor.shape) +
-                                "; expected at most " + std::to_string(kMaxRank) +
-                                " non-negative dimensions that fit in memory");
+      refuse_to_write(
+          path,
+          fmt::format(
+              "tensor {} has the impossible shape {}; expected at most {} non-negative dimensions that fit in memory",
+              in_quotes(tensor.name), text_of(tensor.shape), kMaxRank));
     }
     const bool has_source = static_cast<bool>(tensor.source);
     if ((tensor.data != nullptr && has_source) || (*bytes > 0 && tensor.data == nullptr && !has_source)) {
-      refuse_to_write(path, "tensor " + in_quotes(tensor.name) + " has " +
-                                (has_source ? "both data and a source" : "neither data nor a source") +
-                                "; give one of the two");
+      refuse_to_write(path, fmt::format("tensor {} has {}; give one of the two", in_quotes(tensor.name),
+                                        has_source ? "both data and a source" : "neither data nor a source"));
     }
     planned.push_back({&tensor, *bytes});
   }
@@ -98,8 +101,10 @@ std::string header_text(const std::string& path, const std::vector<Planned>& pla
   text += '}';
   text.append((kHeaderAlignment - text.size() % kHeaderAlignment) % kHeaderAlignment, ' ');
   if (text.size() > kMaxHeaderBytes) {
-    refuse_to_write(path, "the header would take " + std::to_string(text.size()) + " bytes, above the format's limit " +
-                              std::to_string(kMaxHeaderBytes) + "; write fewer tensors or less metadata");
+    refuse_to_write(
+        path,
+        fmt::format("the header would take {} bytes, above the format's limit {}; write fewer tensors or less metadata",
+                    text.size(), kMaxHeaderBytes));
   }
   return text;
 }

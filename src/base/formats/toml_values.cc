@@ -7,6 +7,7 @@
 
 // Some damaged texts meet an assertion of the parser, which would end the program, or worse where it is compiled away.
 #define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : throw std::logic_error(#condition))
+#include <fmt/core.h>
 #include <toml++/toml.h>
 
 #include "base/error.h"
@@ -46,10 +47,9 @@ void require_short_keys(std::string_view text, const std::string& name) {
       continue;
     }
     if (c == '.' && ++parts > kMostParts) {
-      throw UserError(
-          name + ":" +
-          std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n')) +
-          ": a key of more than " + std::to_string(kMostParts) + " parts; expected such as train.lr");
+      throw UserError(fmt::format("{}:{}: a key of more than {} parts; expected such as train.lr", name,
+                                  1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+                                  kMostParts));
     }
     if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) parts = 1;
     ++at;
@@ -66,7 +66,7 @@ std::string scalar_text(const toml::node& node, const std::string& where, const 
     text << real->get();
     return text.str();
   }
-  throw UserError(where + ": '" + key + "' must be a text, a number, true, false or a list of them");
+  throw UserError(fmt::format("{}: '{}' must be a text, a number, true, false or a list of them", where, key));
 }
 
 class Flattening {
@@ -75,7 +75,7 @@ class Flattening {
 
   void add(const toml::table& table, const std::string& prefix, std::size_t depth = 0) {
     if (depth > kDeepest) {
-      throw UserError(name_ + ": tables nested deeper than " + std::to_string(kDeepest) + " levels");
+      throw UserError(fmt::format("{}: tables nested deeper than {} levels", name_, kDeepest));
     }
     for (const auto& [entry_key, node] : table) {
       const std::string key = prefix + std::string(entry_key.str());
@@ -116,8 +116,8 @@ std::vector<TomlValue> toml_values(const std::string& text, const std::string& n
   try {
     flattening.add(toml::parse(text), "");
   } catch (const toml::parse_error& error) {
-    throw UserError(name + ":" + std::to_string(error.source().begin.line) +
-                    ": not valid TOML: " + std::string(error.description()));
+    throw UserError(
+        fmt::format("{}:{}: not valid TOML: {}", name, error.source().begin.line, std::string(error.description())));
   } catch (const std::logic_error&) {
     throw UserError(name + ": not valid TOML");
   }

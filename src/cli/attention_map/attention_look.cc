@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -91,8 +92,7 @@ SeenModel look(torch::nn::Module& model, const std::string& name, long long laye
     if (auto attention = std::dynamic_pointer_cast<nn::MultiHeadAttention>(module)) layers.push_back(attention);
   }
   if (static_cast<std::size_t>(layer) > layers.size()) {
-    throw UserError("--layer " + std::to_string(layer) + ": " + name + " has layers 1 to " +
-                    std::to_string(layers.size()));
+    throw UserError(fmt::format("--layer {}: {} has layers 1 to {}", layer, name, layers.size()));
   }
   nn::MultiHeadAttention& attention = *layers[static_cast<std::size_t>(layer) - 1];
   const data::Progress progress = progress_line(name, "tokens");
@@ -105,23 +105,24 @@ SeenModel look(torch::nn::Module& model, const std::string& name, long long laye
   forward();
   SeenModel seen{name, recorder->weights()[0], {}, recorder->deviation()};
   if (!(seen.deviation <= kMostDeviation)) {
-    throw Failure("the weights of " + name + " times its values are not its output (off by " +
-                  significant(100 * seen.deviation) + "%): its output is not a sum of values");
+    throw Failure(fmt::format(
+        "the weights of {} times its values are not its output (off by {}%): its output is not a sum of values", name,
+        significant(100 * seen.deviation)));
   }
   return seen;
 }
 
 void require_few_tokens(std::int64_t tokens) {
   if (tokens <= kMostTokens) return;
-  throw UserError("the input has " + with_commas(tokens) + " tokens; the weights of more than " +
-                  with_commas(kMostTokens) + " are too many to write down: give a shorter one");
+  throw UserError(
+      fmt::format("the input has {} tokens; the weights of more than {} are too many to write down: give a shorter one",
+                  with_commas(tokens), with_commas(kMostTokens)));
 }
 
 void write_looks(const LookOptions& o, const std::vector<SeenModel>& models) {
   for (const SeenModel& seen : models) {
     if (o.head > seen.weights.size(0)) {
-      throw UserError("--head " + std::to_string(o.head) + ": " + seen.name + " has heads 1 to " +
-                      std::to_string(seen.weights.size(0)));
+      throw UserError(fmt::format("--head {}: {} has heads 1 to {}", o.head, seen.name, seen.weights.size(0)));
     }
   }
   std::error_code error;

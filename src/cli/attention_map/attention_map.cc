@@ -3,6 +3,7 @@
 #include <optional>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -61,8 +62,10 @@ void require_same_inputs(const std::string& first_run, const Looked& first, cons
       a.image_height == b.image_height && a.value_scale == b.value_scale) {
     return;
   }
-  throw UserError("'" + first_run + "' (" + first.config.data.task + ") and '" + run + "' (" + one.config.data.task +
-                  ") do not read the same inputs; look at runs of one task side by side, or at each by itself");
+  throw UserError(
+      fmt::format("'{}' ({}) and '{}' ({}) do not read the same inputs; look at runs of one task side by side, or at "
+                  "each by itself",
+                  first_run, first.config.data.task, run, one.config.data.task));
 }
 
 std::vector<Looked> trained_models(const Options& o) {
@@ -101,7 +104,7 @@ std::vector<Looked> fresh_models(const Options& o, const data::TaskData& task) {
 
 data::Batch one_example(const Options& o, const Looked& first, const data::DatasetPointer& dataset) {
   if (static_cast<std::size_t>(o.example) > dataset->size()) {
-    throw UserError("--example " + std::to_string(o.example) + ": there are " + std::to_string(dataset->size()));
+    throw UserError(fmt::format("--example {}: there are {}", o.example, dataset->size()));
   }
   const models::InputConfig& input = first.model->config().input;
   runs::TrainConfig one = first.config.train;
@@ -118,8 +121,9 @@ data::Batch one_example(const Options& o, const Looked& first, const data::Datas
 SeenModel look(const Looked& looked, const data::Batch& batch, long long layer) {
   const std::int64_t longest = looked.model->config().input.max_length;
   if (batch.first.width > longest) {
-    throw UserError("the input has " + with_commas(batch.first.width) + " tokens, and " + looked.name + " reads " +
-                    with_commas(longest) + "; give a shorter one with --input or --example");
+    throw UserError(
+        fmt::format("the input has {} tokens, and {} reads {}; give a shorter one with --input or --example",
+                    with_commas(batch.first.width), looked.name, with_commas(longest)));
   }
   return cli::look(*looked.model, looked.name, layer,
                    [&] { train::logits_of(*looked.model, train::to_device(batch, at::kCPU)); });
@@ -149,9 +153,10 @@ void run_attention_map(const Options& o) {
   if (language) {
     if (!o.input.empty() || !o.config.empty() || !o.task.empty() || !o.attention.empty() || !o.assignments.empty() ||
         !o.data_path.empty()) {
-      throw UserError("'" + o.runs.front() +
-                      "' is a language model: it reads --prompt or --prompt-file; leave --input, "
-                      "--data, --config, --task, --attention and --set out");
+      throw UserError(
+          fmt::format("'{}' is a language model: it reads --prompt or --prompt-file; leave --input, --data, --config, "
+                      "--task, --attention and --set out",
+                      o.runs.front()));
     }
     map_language_models(o.prompt, {o.out, o.layer, o.head, o.json}, o.runs);
     return;

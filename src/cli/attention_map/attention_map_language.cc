@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -25,7 +26,7 @@ std::string read_prompt(const PromptOptions& o) {
   if (o.file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
   if (o.file.empty()) throw UserError("a language model reads a text: give --prompt TEXT or --prompt-file FILE");
   std::ifstream file(o.file, std::ios::binary);
-  if (!file) throw UserError("--prompt-file: cannot read '" + o.file + "'");
+  if (!file) throw UserError(fmt::format("--prompt-file: cannot read '{}'", o.file));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -47,7 +48,7 @@ std::vector<std::string> labels_of(const std::vector<std::int32_t>& tokens, cons
 
 SeenModel look_at(const std::string& run, const std::string& text, long long layer) {
   if (!runs::is_language(runs::read_run(run))) {
-    throw UserError("'" + run + "' is no language model; look at models of one kind side by side");
+    throw UserError(fmt::format("'{}' is no language model; look at models of one kind side by side", run));
   }
   const auto model = runs::load_trained_language_model(run);
   const data::TokenizerPointer tokenizer = runs::tokenizer_of_run(run, model->config().tokenizer);
@@ -58,8 +59,9 @@ SeenModel look_at(const std::string& run, const std::string& text, long long lay
   const std::int64_t longest = model->config().model.input.max_length;
   const std::string name = models::label_of(model->config().model);
   if (count > longest) {
-    throw UserError("the text has " + with_commas(count) + " tokens with the <eod> before it, and '" + run +
-                    "' reads " + with_commas(longest) + "; give a shorter one");
+    throw UserError(
+        fmt::format("the text has {} tokens with the <eod> before it, and '{}' reads {}; give a shorter one",
+                    with_commas(count), run, with_commas(longest)));
   }
   model->eval();
   const at::Tensor input = at::tensor(tokens, at::kInt).unsqueeze(0);

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "cli/attention_map/token_labels.h"
 #include "cli/terminal/gnuplot.h"
@@ -56,8 +57,8 @@ int side_of(const AttentionPicture& picture) {
 std::string axes_of(const AttentionPicture& picture) {
   if (picture.tokens.empty()) return "set xtics norotate autofreq\nset ytics autofreq\n";
   const std::string tics = token_tics(picture.tokens);
-  return std::string("set xtics ") + (all_have_room(picture.tokens) ? "norotate" : "rotate by 90 right") +
-         " font ',7' " + tics + "\nset ytics font ',7' " + tics + "\n";
+  return fmt::format("set xtics {} font ',7' {}\nset ytics font ',7' {}\n",
+                     all_have_room(picture.tokens) ? "norotate" : "rotate by 90 right", tics, tics);
 }
 
 }  // namespace
@@ -75,8 +76,8 @@ std::string draw_attention(const std::vector<AttentionPicture>& pictures, const 
     block += std::to_string(at);
     data += gnuplot_data(block, cells.lines);
     side_length = std::max(side_length, side_of(pictures[at]));
-    plots += axes_of(pictures[at]) + "set title " + gnuplot_quoted(pictures[at].title) + "\nplot $" + block +
-             " matrix using ($1*" + side + "+1):($2*" + side + "+1):3 with image notitle\n";
+    plots += fmt::format("{}set title {}\nplot ${} matrix using ($1*{}+1):($2*{}+1):3 with image notitle\n",
+                         axes_of(pictures[at]), gnuplot_quoted(pictures[at].title), block, side, side);
   }
   if (greatest <= 0) greatest = 1;
   std::ostringstream scale;
@@ -89,10 +90,10 @@ std::string draw_attention(const std::vector<AttentionPicture>& pictures, const 
           << "]\nset palette defined (0 '#ffffff', 0.35 '#f4a582', 0.7 '#c44e52', 1 '#4a0d16')\n";
   }
   const auto count = static_cast<int>(pictures.size());
-  const std::string body = data + scale.str() + "set multiplot layout 1," + std::to_string(count) +
-                           "\nset size ratio 1\nset tics out nomirror\nset xlabel 'token'\nset ylabel 'query'\n"
-                           "set yrange [*:*] reverse\nset xrange [*:*]\nset autoscale fix\nset colorbox\n" +
-                           plots + "unset multiplot\n";
+  const std::string body = fmt::format(
+      "{}{}set multiplot layout 1,{}\nset size ratio 1\nset tics out nomirror\nset xlabel 'token'\nset ylabel "
+      "'query'\nset yrange [*:*] reverse\nset xrange [*:*]\nset autoscale fix\nset colorbox\n{}unset multiplot\n",
+      data, scale.str(), count, plots);
   draw_with_gnuplot(body, path, {(side_length + 60) * count, side_length});
   return path + ".png";
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 #include <torch/cuda.h>
 #include <torch/torch.h>
 
@@ -109,14 +110,14 @@ std::string why_skip(const BenchCase& c, const Effort& effort) {
   if (c.impl == "softmax" && (!ops::kHasFusedSoftmax)) {
     const double bytes = static_cast<double>(c.batch * c.heads) * n * n *
                          static_cast<double>(kernels::size_of(c.dtype)) * (c.pass == "fwd" ? 2 : 4);
-    if (bytes > 8e9) return "needs " + human_bytes(bytes) + " for its N×N matrices";
+    if (bytes > 8e9) return fmt::format("needs {} for its N×N matrices", human_bytes(bytes));
   }
   if (c.pass == "decode" && c.impl != "chunked") return "has no decode step";
   if (on_gpu && (c.impl == "quadratic" || c.impl == "recurrent")) return "a reference form, on the CPU only";
   if (on_gpu || c.impl == "chunked") return "";
   const double gflops = c.impl == "softmax" ? 30.0 : 1.0;  // per thread, a low guess
   const double seconds = useful_flops(c) * token_heads(c) / (gflops * 1e9 * c.threads);
-  if (seconds > effort.most_seconds) return "would take about " + significant(seconds, 2) + " s a run";
+  if (seconds > effort.most_seconds) return fmt::format("would take about {} s a run", significant(seconds, 2));
   return "";
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "kernels/cuda/choice.h"
 
@@ -25,7 +27,8 @@ constexpr DescribedGpu kGpus[] = {
 const cuda::Device& device_of(const std::string& gpu) {
   const auto* found =
       std::find_if(std::begin(kGpus), std::end(kGpus), [&](const DescribedGpu& g) { return gpu == g.name; });
-  if (found == std::end(kGpus)) throw UserError("no description of a GPU '" + gpu + "'; there are h200, h100 and a100");
+  if (found == std::end(kGpus))
+    throw UserError(fmt::format("no description of a GPU '{}'; there are h200, h100 and a100", gpu));
   return found->device;
 }
 
@@ -71,20 +74,22 @@ std::string explain_choice(const BenchCase& c, const std::string& gpu) {
   cuda::Problem p = problem_of(c);
   const cuda::Choice forward = cuda::choose(p, nullptr, device);
   const char* title = c.pass == "decode" ? "new tokens on a carried state" : "forward";
-  std::string text = std::string(title) + " on an " + in_capitals(gpu) + '\n' + cuda::explain(p, nullptr, forward);
+  std::string text =
+      fmt::format("{} on an {}\n{}", std::string(title), in_capitals(gpu), cuda::explain(p, nullptr, forward));
   if (c.pass != "fwd+bwd") return text;
   cuda::Gradients g;
   g.dout = p.q;
   g.dq = g.dk = g.dv = p.out;
   if (c.decay) g.d_log_decay = reinterpret_cast<double*>(memory_of_nobody.data());
   p.keep_key_sums = forward.key_sum_floats > 0 ? cuda::KeepSums::kAlways : cuda::KeepSums::kNever;
-  return text + "backward on an " + in_capitals(gpu) + '\n' + cuda::explain(p, &g, cuda::choose(p, &g, device));
+  return fmt::format("{}backward on an {}\n{}", text, in_capitals(gpu),
+                     cuda::explain(p, &g, cuda::choose(p, &g, device)));
 }
 
 std::string chosen_kernels_in_short(const BenchCase& c, const std::string& gpu) {
   const cuda::Choice choice = cuda::choose(problem_of(c), nullptr, device_of(gpu));
-  return std::string(cuda::name_of(choice.family)) + ", rows by " + cuda::name_of(choice.fetch) + ", " +
-         cuda::name_of(choice.keys);
+  return fmt::format("{}, rows by {}, {}", std::string(cuda::name_of(choice.family)), cuda::name_of(choice.fetch),
+                     cuda::name_of(choice.keys));
 }
 
 }  // namespace cosformer::cli

@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -115,9 +116,8 @@ std::vector<std::string> to_row(const BenchCase& c, const BenchResult& r) {
 }
 
 std::string describe(const BenchCase& c) {
-  return c.impl + " " + c.pass + " " + kernels::name_of(c.dtype) + (c.causal ? " causal" : " full") +
-         (c.decay ? "+decay" : "") + " B=" + std::to_string(c.batch) + " H=" + std::to_string(c.heads) +
-         " N=" + std::to_string(c.length) + " D=" + std::to_string(c.dim);
+  return fmt::format("{} {} {}{}{} B={} H={} N={} D={}", c.impl, c.pass, kernels::name_of(c.dtype),
+                     c.causal ? " causal" : " full", c.decay ? "+decay" : "", c.batch, c.heads, c.length, c.dim);
 }
 
 void print_roof(const Settings& s, const Roof& roof, int threads) {
@@ -149,7 +149,7 @@ std::vector<BenchResult> measure_all(const std::vector<BenchCase>& cases, const 
   std::vector<Measurement> in_turns;
   Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
   for (const BenchCase& c : cases) {
-    progress.note(c.impl + " " + c.pass + " N=" + std::to_string(c.length));
+    progress.note(fmt::format("{} {} N={}", c.impl, c.pass, c.length));
     Measurement m = prepare_or_explain(c, s.effort);
     repeat(m, s.effort.seconds / s.rounds);
     if (s.rounds == 1) {
@@ -210,8 +210,8 @@ void bench_attention(const Settings& s) {
   for (std::size_t at = 0; at < cases.size(); ++at) {
     const BenchResult& r = results[at];
     if (r.skipped.empty() && !(r.max_error <= r.error_bound)) {
-      wrong += "\n  " + describe(cases[at]) + ": " + significant(r.max_error, 2) + ", its bound is " +
-               significant(r.error_bound, 2);
+      wrong += fmt::format("\n  {}: {}, its bound is {}", describe(cases[at]), significant(r.max_error, 2),
+                           significant(r.error_bound, 2));
     }
     table.add(to_row(cases[at], r));
     lines += to_json(cases[at], r).dump() + '\n';

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <torch/torch.h>
 
@@ -88,15 +89,16 @@ std::string plot_of(const std::vector<Measured>& all) {
   int number = 0;
   for (const auto& [name, points] : curves) {
     const std::string block = "curve" + std::to_string(number++), comma = speed.empty() ? "plot $" : ", $";
-    const std::string style = " with linespoints pt 7 ps 0.5 lw 2 title " + gnuplot_quoted(name) + " noenhanced";
+    const std::string style =
+        fmt::format(" with linespoints pt 7 ps 0.5 lw 2 title {} noenhanced", gnuplot_quoted(name));
     text += gnuplot_data(block, points);
-    speed += comma + block + " using 1:2" + style;
-    state += comma + block + " using 1:3" + style;
+    speed += fmt::format("{}{} using 1:2{}", comma, block, style);
+    state += fmt::format("{}{} using 1:3{}", comma, block, style);
   }
   text += "set multiplot layout 1,2\nset grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset logscale xy\n";
   text += "set xlabel 'tokens behind'\nset format x '%.0s%c'\nset format y '%.0s%c'\nset key below\n";
-  text += "set ylabel 'new tokens a second'\n" + speed + "\n";
-  return text + "set ylabel 'bytes of state'\n" + state + "\nunset multiplot\n";
+  text += fmt::format("set ylabel 'new tokens a second'\n{}\n", speed);
+  return fmt::format("{}set ylabel 'bytes of state'\n{}\nunset multiplot\n", text, state);
 }
 
 void bench_decode(Options& o) {
@@ -136,7 +138,7 @@ void bench_decode(Options& o) {
   {
     Progress progress("bench", static_cast<long long>(groups.size()), "models");
     for (const std::vector<LmDecodeCase>& group : groups) {
-      progress.note(group.front().attention + " batch " + std::to_string(group.front().batch));
+      progress.note(fmt::format("{} batch {}", group.front().attention, group.front().batch));
       const std::vector<LmDecodeResult> results = measure_lm_decode(group);
       for (std::size_t at = 0; at < group.size(); ++at) {
         all.push_back({group[at], results[at]});

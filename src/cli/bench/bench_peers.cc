@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -33,10 +34,11 @@ struct Group {
 };
 
 std::string arguments_of(const Settings& s, const Group& group, int threads) {
-  return " --device " + s.device + " --threads " + std::to_string(threads) + " --lengths " + group.lengths +
-         " --causal " + group.causal + " --pass " + group.pass + " --batch " + std::to_string(s.batch) + " --heads " +
-         std::to_string(s.heads) + " --dim " + std::to_string(s.dim) + " --dtype " + s.dtype + " --seconds " +
-         std::to_string(s.seconds) + (s.fla.empty() ? "" : " --fla " + shell_quoted(s.fla));
+  return fmt::format(
+      " --device {} --threads {} --lengths {} --causal {} --pass {} --batch {} --heads {} --dim {} --dtype {} "
+      "--seconds {}{}",
+      s.device, threads, group.lengths, group.causal, group.pass, s.batch, s.heads, s.dim, s.dtype, s.seconds,
+      s.fla.empty() ? "" : " --fla " + shell_quoted(s.fla));
 }
 
 // Adds what the command says to `lines`, each with whether it was measured in the operator's process.
@@ -52,8 +54,7 @@ void run_script(const std::string& command, bool beside_ours, std::vector<json>&
     lines.push_back(std::move(line));
   });
   if (!ended_well || lines.empty()) {
-    throw Failure("bench peers: the script stopped after " + std::to_string(lines.size()) +
-                  " measurements (see above)");
+    throw Failure(fmt::format("bench peers: the script stopped after {} measurements (see above)", lines.size()));
   }
 }
 
@@ -64,10 +65,11 @@ std::vector<json> measure(const Settings& s, int threads) {
   const std::string script = shell_quoted(find_script("bench peers", "attention.py", s.scripts).string());
   const bool apart = !s.python.empty() && !has_our_torch(s.python);
   if (apart && !has_torch(s.python)) {
-    throw UserError("bench peers: --python '" + s.python + "' is no Python that can import torch");
+    throw UserError(fmt::format("bench peers: --python '{}' is no Python that can import torch", s.python));
   }
-  const std::string with_ours = measured_python(find_python_with_torch("bench peers", apart ? "" : s.python)) + " " +
-                                script + " --library " + shell_quoted(library_path());
+  const std::string with_ours =
+      fmt::format("{} {} --library {}", measured_python(find_python_with_torch("bench peers", apart ? "" : s.python)),
+                  script, shell_quoted(library_path()));
   std::vector<json> lines;
   if (!apart) {
     run_script(with_ours + arguments_of(s, {.lengths = s.lengths}, threads), true, lines);

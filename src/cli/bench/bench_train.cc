@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -119,7 +120,7 @@ std::string measure_all(const std::vector<TrainCase>& cases, const Options& o) {
   {
     Progress progress("bench", static_cast<long long>(cases.size()), "measurements");
     for (const TrainCase& c : cases) {
-      progress.note(c.attention + (c.causal ? " causal" : " full") + " N=" + std::to_string(c.length));
+      progress.note(fmt::format("{}{} N={}", c.attention, c.causal ? " causal" : " full", c.length));
       results.push_back(measure_or_explain(c, o));
       if (c.attention == "softmax") softmax_ms[{c.length, c.causal}] = results.back().step.median_ms;
       lines += to_json(c, results.back()).dump() + '\n';
@@ -140,8 +141,7 @@ void bench_train(Options& o) {
     throw UserError("--device cuda: libtorch sees no GPU here; leave it out to measure the CPU");
   }
   if (o.model.width % o.model.heads != 0) {
-    throw UserError("--width must be a multiple of --heads; got " + std::to_string(o.model.width) + " and " +
-                    std::to_string(o.model.heads));
+    throw UserError(fmt::format("--width must be a multiple of --heads; got {} and {}", o.model.width, o.model.heads));
   }
   if (o.model.threads == 0) o.model.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   {

@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -86,18 +87,19 @@ class Rounds {
     std::string command;
     if (who.is_ours) {
       const std::string line = shell_quoted(folder_.file("line.json"));
-      command = shell_quoted(fs::read_symlink("/proc/self/exe").string()) + " bench train --attention " +
-                who.attention + " --lengths " + std::to_string(c.length) + " --causal " + (c.causal ? "yes" : "no") +
-                exchange + arguments_of(c, effort_) + " --json " + line + " > /dev/null && cat " + line;
+      command =
+          fmt::format("{} bench train --attention {} --lengths {} --causal {}{}{} --json {} > /dev/null && cat {}",
+                      shell_quoted(fs::read_symlink("/proc/self/exe").string()), who.attention, c.length,
+                      c.causal ? "yes" : "no", exchange, arguments_of(c, effort_), line, line);
     } else {
-      command = measured_python(python_) + " " + shell_quoted(script_) + " --peer " + who.attention + " --length " +
-                std::to_string(c.length) + (c.causal ? " --causal" : "") + exchange + " --most-bytes " +
-                std::to_string(static_cast<long long>(0.8 * available_memory())) + arguments_of(c, effort_);
+      command = fmt::format("{} {} --peer {} --length {}{}{} --most-bytes {}{}", measured_python(python_),
+                            shell_quoted(script_), who.attention, c.length, c.causal ? " --causal" : "", exchange,
+                            static_cast<long long>(0.8 * available_memory()), arguments_of(c, effort_));
     }
     json result;
     const std::string errors = folder_.file("errors.txt");
-    const bool ended_well =
-        run_json_lines("{ " + command + "; } 2> " + shell_quoted(errors), [&](json line) { result = std::move(line); });
+    const bool ended_well = run_json_lines(fmt::format("{{ {}; }} 2> {}", command, shell_quoted(errors)),
+                                           [&](json line) { result = std::move(line); });
     if (result.is_null()) {
       const std::string last = last_line_of(errors);
       if (!last.empty()) std::fprintf(stderr, "%s: %s\n", who.name.c_str(), last.c_str());
@@ -224,7 +226,7 @@ std::string bench_train_peers(const std::vector<TrainCase>& cases, const TrainEf
       Block block;
       for (int round = 0; round < options.rounds; ++round) {
         for (const Contender& who : all) {
-          progress.note(who.name + (c.causal ? " causal" : " full") + " N=" + std::to_string(c.length));
+          progress.note(fmt::format("{}{} N={}", who.name, c.causal ? " causal" : " full", c.length));
           json line = rounds.measure(who, c);
           line["round"] = round;
           text += line.dump() + '\n';

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "cli/terminal/gnuplot.h"
 
@@ -20,18 +22,17 @@ std::string draw_contexts(const std::string& run, const std::string& title,
   const std::string lines = floor_lines(floors, 1 / std::log(2.0));
   const std::string path = (std::filesystem::path(run) / "context").string();
   try {
-    draw_with_gnuplot(gnuplot_data("loss", points.str()) + "set title " + gnuplot_quoted(title) +
-                          "\nset logscale x 2\nset grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n"
-                          "set xlabel 'tokens read before'\nset ylabel 'bits per token'\n"
-                          "set offsets 0, 0, graph 0.03, graph 0.03\n"
-                          "set key outside below center vertical maxcols 1 Left reverse samplen 2\n"
-                          "plot $loss with linespoints pt 7 ps 0.6 lw 2 lc rgb '#4878a8' title 'the model'" +
-                          lines,
-                      path, {700, 460});
+    draw_with_gnuplot(
+        fmt::format("{}set title {}\nset logscale x 2\nset grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset "
+                    "xlabel 'tokens read before'\nset ylabel 'bits per token'\nset offsets 0, 0, graph 0.03, graph "
+                    "0.03\nset key outside below center vertical maxcols 1 Left reverse samplen 2\nplot $loss with "
+                    "linespoints pt 7 ps 0.6 lw 2 lc rgb '#4878a8' title 'the model'{}",
+                    gnuplot_data("loss", points.str()), gnuplot_quoted(title), lines),
+        path, {700, 460});
   } catch (const Failure& failure) {
     return std::string("no plot: ") + failure.what();
   }
-  return "plot: " + path + ".svg and .png";
+  return fmt::format("plot: {}.svg and .png", path);
 }
 
 }  // namespace cosformer::cli

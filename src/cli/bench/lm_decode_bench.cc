@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include <fmt/core.h>
 #include <torch/torch.h>
 
 #include "base/table.h"
@@ -177,8 +178,8 @@ std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& c
   for (std::size_t at = 0; at < cases.size(); ++at) {
     const double needed = expected_gigabytes(cases[at]);
     if (gigabytes + needed > cases[at].most_gigabytes) {
-      results[at].skipped = "its cache would take " + significant(needed, 3) + " GB, more than --most-gigabytes " +
-                            significant(cases[at].most_gigabytes, 3) + " leave";
+      results[at].skipped = fmt::format("its cache would take {} GB, more than --most-gigabytes {} leave",
+                                        significant(needed, 3), significant(cases[at].most_gigabytes, 3));
       continue;
     }
     try {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "ops/device_info.h"
@@ -42,13 +43,13 @@ fs::path find_script(const std::string& what, const std::string& name, const std
     if (fs::exists(place / name)) return fs::canonical(place / name);
     looked += "\n  " + place.lexically_normal().string();
   }
-  throw UserError(what + ": no " + name + " found in" + looked + "\nGive its folder with --scripts");
+  throw UserError(fmt::format("{}: no {} found in{}\nGive its folder with --scripts", what, name, looked));
 }
 
 namespace {
 
 bool runs(const std::string& python, const std::string& code) {
-  const std::string command = shell_quoted(python) + " -c " + shell_quoted(code) + " > /dev/null 2>&1";
+  const std::string command = fmt::format("{} -c {} > /dev/null 2>&1", shell_quoted(python), shell_quoted(code));
   return std::system(command.c_str()) == 0;
 }
 
@@ -59,7 +60,7 @@ bool has_torch(const std::string& python) {
 }
 
 bool has_our_torch(const std::string& python) {
-  return runs(python, "import torch; torch.ops.load_library(\"" + library_path() + "\")");
+  return runs(python, fmt::format("import torch; torch.ops.load_library(\"{}\")", library_path()));
 }
 
 std::string find_python_with_torch(const std::string& what, const std::string& python) {

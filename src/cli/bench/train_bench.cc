@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 #include <torch/cuda.h>
 
 #include "base/table.h"
@@ -94,12 +95,12 @@ std::string why_skip(const TrainCase& c, const TrainEffort& effort) {
   const double flops = 12 * scores * static_cast<double>(c.width / c.heads * c.layers);
   const double comparisons = in_cubes ? 2 * scores * static_cast<double>(c.length * c.layers) : 0;
   const double seconds = flops / (20e9 * c.threads) + comparisons / (2e8 * c.threads);
-  if (seconds > effort.most_seconds) return "would take about " + significant(seconds, 2) + " s a step";
+  if (seconds > effort.most_seconds) return fmt::format("would take about {} s a step", significant(seconds, 2));
   if (!ops::kHasFusedSoftmax || in_squares) {
     const double bytes = scores * 4 * static_cast<double>((c.causal ? 3 : 2) * c.layers + 2);
     const double available = available_memory();
     if (available > 0 && bytes > 0.8 * available) {
-      return "needs " + human_bytes(bytes) + " for its N×N matrices, " + human_bytes(available) + " are there";
+      return fmt::format("needs {} for its N×N matrices, {} are there", human_bytes(bytes), human_bytes(available));
     }
   }
   return "";
@@ -203,7 +204,7 @@ TrainMeasurement measure_training(const TrainCase& c, const TrainEffort& effort,
     result.losses.push_back(training.step().item<double>());
     const bool long_steps = c.device == "cpu" && exchange.empty() && milliseconds_since(start) > effort.seconds * 1e3;
     if (milliseconds_since(start) > effort.most_seconds * 1e3 * (at + 1)) {
-      result.skipped = "a step takes " + significant(milliseconds_since(start) * 1e-3 / (at + 1), 2) + " s";
+      result.skipped = fmt::format("a step takes {} s", significant(milliseconds_since(start) * 1e-3 / (at + 1), 2));
       return result;
     }
     if (long_steps && at > 0) break;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -60,10 +61,10 @@ std::vector<CellResult> results_of(const std::vector<PlannedCell>& cells) {
 }
 
 std::string describe_speed(const CompareConfig& config) {
-  return "Whole optimiser steps, and forward passes, of a classifier of random tokens, " +
-         std::to_string(config.speed.batch) +
-         " a step, each model and length in a process of its own (cosformer bench train), " +
-         std::to_string(at::get_num_threads()) + " CPU threads. The settings are in speed/settings.txt.";
+  return fmt::format(
+      "Whole optimiser steps, and forward passes, of a classifier of random tokens, {} a step, each model and length "
+      "in a process of its own (cosformer bench train), {} CPU threads. The settings are in speed/settings.txt.",
+      config.speed.batch, at::get_num_threads());
 }
 
 void print_plan(const ComparePlan& plan) {
@@ -103,8 +104,8 @@ class Comparison {
     }
     const runs::RunLock lock(folder_);
     try {
-      say("comparison in " + folder_ + ": " + std::to_string(plan_.cells.size()) + " cells, " +
-          std::to_string(config_.models.size() * config_.speed.lengths.size()) + " measurements of speed");
+      say(fmt::format("comparison in {}: {} cells, {} measurements of speed", folder_, plan_.cells.size(),
+                      config_.models.size() * config_.speed.lengths.size()));
       for (const std::string& note : plan_.notes) say("note: " + note);
       run_cells(plan_.cells, [this](const std::string& line) { say(line); });
       if (!config_.speed.lengths.empty()) speed_ = measure_speed(config_, folder_);
@@ -119,7 +120,7 @@ class Comparison {
   void require_own_folder() const {
     const bool is_new = !fs::exists(folder_) || (fs::is_directory(folder_) && fs::is_empty(folder_));
     if (!is_new && (!fs::is_directory(fs::path(folder_) / "cells") || runs::is_run(folder_))) {
-      throw UserError("'" + folder_ + "' exists and is not a comparison; choose another folder with --out");
+      throw UserError(fmt::format("'{}' exists and is not a comparison; choose another folder with --out", folder_));
     }
   }
 
@@ -135,8 +136,8 @@ class Comparison {
                                   [](const PlannedCell& cell) { return cell.result.state == CellState::kCannot; });
     if (none && !plan_.cells.empty()) {
       const CellResult& first = plan_.cells.front().result;
-      throw UserError("none of the " + std::to_string(plan_.cells.size()) + " cells can be; " + first.task + " with " +
-                      first.name + ": " + first.reason);
+      throw UserError(fmt::format("none of the {} cells can be; {} with {}: {}", plan_.cells.size(), first.task,
+                                  first.name, first.reason));
     }
   }
 

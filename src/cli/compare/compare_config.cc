@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "cli/terminal/lists.h"
 #include "nn/mechanisms/attention_config.h"
@@ -45,7 +47,8 @@ std::pair<std::size_t, std::string> place_in(const std::string& key, const std::
 }
 
 const std::string& single(const TomlValue& value) {
-  if (value.is_list) throw UserError(value.where + ": '" + value.key + "' must be a single value, not a list");
+  if (value.is_list)
+    throw UserError(fmt::format("{}: '{}' must be a single value, not a list", value.where, value.key));
   return value.items.front();
 }
 
@@ -60,7 +63,8 @@ void read_task(CompareConfig& c, const TomlValue& value, const std::string& fold
   } else if (key == "set") {
     task.assignments = value.items;
   } else {
-    throw UserError(value.where + ": a [[task]] has name, config (a file beside this one) and set; got '" + key + "'");
+    throw UserError(
+        fmt::format("{}: a [[task]] has name, config (a file beside this one) and set; got '{}'", value.where, key));
   }
 }
 
@@ -76,7 +80,7 @@ void read_cell(std::vector<ComparedModel>& cells, const TomlValue& value) {
   } else if (key == "set") {
     cell.assignments = value.items;
   } else {
-    throw UserError(value.where + ": a [[cell]] has name, attention and set; got '" + key + "'");
+    throw UserError(fmt::format("{}: a [[cell]] has name, attention and set; got '{}'", value.where, key));
   }
 }
 
@@ -98,15 +102,17 @@ void require_complete(const CompareConfig& c, const std::string& where) {
   std::set<std::string> names;
   for (const ComparedTask& task : c.tasks) {
     if (task.name.empty()) throw UserError(where + ": a [[task]] needs a name, which its folder and rows get");
-    if (!names.insert(task.name).second) throw UserError(where + ": two tasks are called '" + task.name + "'");
+    if (!names.insert(task.name).second)
+      throw UserError(fmt::format("{}: two tasks are called '{}'", where, task.name));
   }
   names.clear();
   for (const ComparedModel& model : c.models) {
     if (model.name.empty() || model.attention.empty()) {
       throw UserError(where + ": a [[cell]] needs a name and an attention");
     }
-    mechanisms({model.attention}, where + ": attention of cell '" + model.name + "'");
-    if (!names.insert(model.name).second) throw UserError(where + ": two cells are called '" + model.name + "'");
+    mechanisms({model.attention}, fmt::format("{}: attention of cell '{}'", where, model.name));
+    if (!names.insert(model.name).second)
+      throw UserError(fmt::format("{}: two cells are called '{}'", where, model.name));
   }
   if (c.models.empty()) {
     throw UserError("nothing to compare: name mechanisms with --attention cosformer,softmax (or all), or in a file " +
@@ -137,7 +143,7 @@ void require_read_settings(const CompareConfig& c) {
   if (!by_none || by_none->empty()) return;
   std::string list;
   for (const std::string& key : *by_none) list += (list.empty() ? "" : ", ") + runs::with_readers(key);
-  throw UserError("settings: no task of this comparison reads " + list + "; leave that out");
+  throw UserError(fmt::format("settings: no task of this comparison reads {}; leave that out", list));
 }
 
 // Settings that no cell could have are refused before anything runs.

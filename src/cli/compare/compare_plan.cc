@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/compare/compare_language.h"
@@ -78,9 +80,9 @@ class TaskPlanner {
       const CellResult& first = all[all.size() - static_cast<std::size_t>(config_.seeds)].result;
       const double off = reference_ ? static_cast<double>(first.parameters) / static_cast<double>(*reference_) - 1 : 0;
       if (first.state != CellState::kCannot && config_.match_parameters && std::abs(off) > kMatched) {
-        plan.notes.push_back(task_.name + ", " + model.name + ": " + significant(100 * std::abs(off), 2) + "% " +
-                             (off > 0 ? "more" : "fewer") + " parameters than " + config_.models.front().name +
-                             " although its feed-forward part was adjusted");
+        plan.notes.push_back(fmt::format(
+            "{}, {}: {}% {} parameters than {} although its feed-forward part was adjusted", task_.name, model.name,
+            significant(100 * std::abs(off), 2), off > 0 ? "more" : "fewer", config_.models.front().name));
       }
     }
     if (data_) plan.floors.push_back(floors());
@@ -114,8 +116,9 @@ class TaskPlanner {
     runs::device_of(cell.config.train);
     if (cell.result.is_language) return build_language(cell);
     if (runs::is_language(cell.config) || runs::is_text_to_text(cell.config)) {
-      throw UserError("models of the task '" + cell.config.data.task +
-                      "' are not compared here; cosformer eval RUN RUN compares such runs");
+      throw UserError(
+          fmt::format("models of the task '{}' are not compared here; cosformer eval RUN RUN compares such runs",
+                      cell.config.data.task));
     }
     if (!data_) data_ = data::open_task(cell.config.data, progress_line(task_.name, "examples"));
     const models::InputConfig input = runs::input_of(*data_);
@@ -175,8 +178,9 @@ void require_unchanged(const PlannedCell& cell) {
   if (cell.result.state == CellState::kCannot || !runs::is_run(cell.result.folder)) return;
   const std::string difference = first_difference(runs::read_run(cell.result.folder), cell.config);
   if (difference.empty()) return;
-  throw UserError("'" + cell.result.folder + "' was begun with other settings (" + difference +
-                  "); give the settings of before, or another folder with --out");
+  throw UserError(
+      fmt::format("'{}' was begun with other settings ({}); give the settings of before, or another folder with --out",
+                  cell.result.folder, difference));
 }
 
 }  // namespace
@@ -193,7 +197,8 @@ ComparePlan plan_comparison(const CompareConfig& config, const std::string& fold
   for (const PlannedCell& cell : plan.cells) {
     require_unchanged(cell);
     if (!folders.insert(cell.result.folder).second) {
-      throw UserError("two cells would have the folder '" + cell.result.folder + "'; give them names that differ more");
+      throw UserError(
+          fmt::format("two cells would have the folder '{}'; give them names that differ more", cell.result.folder));
     }
   }
   return plan;

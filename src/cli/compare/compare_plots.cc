@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -158,11 +159,12 @@ class Drawing {
       const std::string block = block_name(number);
       data += gnuplot_data(block, line.str());
       labels += label.str();
-      parts.push_back("$" + block + " using 1:2:3 with points pt 7 ps variable lc rgb " + look_.colour(row.name, "70") +
-                      " title " + gnuplot_quoted(std::to_string(number) + "  " + row.name));
+      parts.push_back(fmt::format("${} using 1:2:3 with points pt 7 ps variable lc rgb {} title {}", block,
+                                  look_.colour(row.name, "70"),
+                                  gnuplot_quoted(std::to_string(number) + "  " + row.name)));
       if (row.accuracy.deviation > 0) {
-        parts.push_back("$" + block + " using 1:($2-$4):(0):(2*$4) with vectors nohead lw 1.5 lc rgb " +
-                        look_.colour(row.name) + " notitle");
+        parts.push_back(fmt::format("${} using 1:($2-$4):(0):(2*$4) with vectors nohead lw 1.5 lc rgb {} notitle",
+                                    block, look_.colour(row.name)));
       }
     }
     const std::string floor = floor_line(best_floor(floors_, task));
@@ -171,15 +173,14 @@ class Drawing {
     std::ostringstream range;
     range << "set xrange [" << slowest / 1.4 << ":" << fastest * 1.3 << "]\n";
     draw(task + "-quality-speed", task + ": quality against speed",
-         std::string(is_language(task) ? "Bits per byte of the test text" : "Test accuracy") +
-             " (mean over seeds, with its deviation) against training steps a second; a circle's area is the peak "
-             "memory "
-             "of training. " +
-             (is_language(task) ? "Down" : "Up") + " and to the right is better, smaller is better.",
-         data + gnuplot_data("labels", labels) + kFrame + (fastest > 4 * slowest ? "set logscale x 2\n" : "") +
-             range.str() +
-             "set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training steps/s'\nset ylabel " +
-             gnuplot_quoted(quality_label(task)) + "\nplot " + joined_with_commas(parts) + "\n",
+         fmt::format("{} (mean over seeds, with its deviation) against training steps a second; a circle's area is the "
+                     "peak memory of training. {} and to the right is better, smaller is better.",
+                     std::string(is_language(task) ? "Bits per byte of the test text" : "Test accuracy"),
+                     is_language(task) ? "Down" : "Up"),
+         fmt::format("{}{}{}{}{}set offsets graph 0, graph 0, graph 0.08, graph 0.08\nset xlabel 'training "
+                     "steps/s'\nset ylabel {}\nplot {}\n",
+                     data, gnuplot_data("labels", labels), kFrame, fastest > 4 * slowest ? "set logscale x 2\n" : "",
+                     range.str(), gnuplot_quoted(quality_label(task)), joined_with_commas(parts)),
          {900, 520});
   }
 
@@ -213,16 +214,14 @@ class Drawing {
     std::ostringstream ranges;
     ranges << "set xrange [-0.7:" << number - 0.3 << "]\nset yrange [0:" << most * 1.12 << "]\n";
     const std::string floor = floor_line(best_floor(floors_, task));
-    draw(task + "-variants-" + mechanism, task + ": variants of " + mechanism,
+    draw(task + "-variants-" + mechanism, fmt::format("{}: variants of {}", task, mechanism),
          std::string(is_language(task) ? "Bits per byte of the test text" : "Test accuracy") +
              ", mean over seeds with its deviation.",
-         gnuplot_data("bars", data) + kFrame + ranges.str() + "set xtics rotate by -25 (" + tics + ")\nset ylabel " +
-             gnuplot_quoted(quality_label(task)) +
-             "\nset boxwidth 0.7\nset style fill solid 0.75\nset bmargin 7\n"
-             "plot $bars using 1:2:3 with boxerrorbars lw 1.2 lc rgb '#4878a8' notitle, "
-             "$bars using 1:($2+$3):(sprintf('" +
-             (is_language(task) ? "%.3f" : "%.1f") + "', $2)) with labels offset 0,0.7 notitle" +
-             (floor.empty() ? "" : ", " + floor) + "\n");
+         fmt::format("{}{}{}set xtics rotate by -25 ({})\nset ylabel {}\nset boxwidth 0.7\nset style fill solid "
+                     "0.75\nset bmargin 7\nplot $bars using 1:2:3 with boxerrorbars lw 1.2 lc rgb '#4878a8' notitle, "
+                     "$bars using 1:($2+$3):(sprintf('{}', $2)) with labels offset 0,0.7 notitle{}\n",
+                     gnuplot_data("bars", data), kFrame, ranges.str(), tics, gnuplot_quoted(quality_label(task)),
+                     is_language(task) ? "%.3f" : "%.1f", floor.empty() ? "" : ", " + floor));
   }
 
   template <typename Value>
@@ -242,14 +241,14 @@ class Drawing {
     for (const std::string& model : order) {
       const std::string block = block_name(parts.size());
       data += gnuplot_data(block, lines[model]);
-      parts.push_back("$" + block + " with linespoints lw 2 ps 0.9 pt " + look_.point(model) + " lc rgb " +
-                      look_.colour(model) + " title " + gnuplot_quoted(model));
+      parts.push_back(fmt::format("${} with linespoints lw 2 ps 0.9 pt {} lc rgb {} title {}", block,
+                                  look_.point(model), look_.colour(model), gnuplot_quoted(model)));
     }
     draw(name, title,
          "Both axes logarithmic: what is linear in the length rises with slope one, what is quadratic with slope two. "
          "A line ends where the model could not go on; the table says why.",
-         data + kFrame + "set logscale xy\n" + length_tics() + "set xlabel 'tokens'\nset ylabel " +
-             gnuplot_quoted(unit) + "\nplot " + joined_with_commas(parts) + "\n");
+         fmt::format("{}{}set logscale xy\n{}set xlabel 'tokens'\nset ylabel {}\nplot {}\n", data, kFrame,
+                     length_tics(), gnuplot_quoted(unit), joined_with_commas(parts)));
   }
 
   // The measured lengths themselves: "1K" for 1,024.
@@ -290,18 +289,19 @@ class Drawing {
       if (curve.empty()) continue;
       const std::string block = block_name(parts.size());
       data += gnuplot_data(block, lines_of(curve));
-      parts.push_back("$" + block + " with linespoints lw 1.5 ps 0.6 pt " + look_.point(name) + " lc rgb " +
-                      look_.colour(name) + " title " + gnuplot_quoted(name));
+      parts.push_back(fmt::format("${} with linespoints lw 1.5 ps 0.6 pt {} lc rgb {} title {}", block,
+                                  look_.point(name), look_.colour(name), gnuplot_quoted(name)));
     }
     if (parts.empty()) return;
     long long last = 0;
     for (const auto& [name, curve] : named) last = curve.empty() ? last : std::max(last, curve.rbegin()->first);
     if (floor >= 0) parts.push_back(floor_line(floor));
     draw(task + "-" + quantity, task + ": " + label,
-         "The mean over seeds; where a curve has more than " + std::to_string(kCurvePoints) +
-             " points, each is the mean over a stretch of the training.",
-         data + kFrame + gnuplot_step_axis(last) + "set ylabel " + gnuplot_quoted(label) + "\nplot " +
-             joined_with_commas(parts) + "\n");
+         fmt::format("The mean over seeds; where a curve has more than {} points, each is the mean over a stretch of "
+                     "the training.",
+                     kCurvePoints),
+         fmt::format("{}{}{}set ylabel {}\nplot {}\n", data, kFrame, gnuplot_step_axis(last), gnuplot_quoted(label),
+                     joined_with_commas(parts)));
   }
 
   static void add_curve(const std::string& run, const std::string& quantity, double factor, Curve& curve) {

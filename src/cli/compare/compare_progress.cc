@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/progress.h"
@@ -47,8 +48,8 @@ void CompareProgress::update(double share, double done_before, const std::string
   const auto now = Clock::now();
   if (now < next_) return;
   const std::string left = time_left();
-  const std::string line = "compare  cell " + std::to_string(number_) + "/" + std::to_string(cells_) + "  " + label_ +
-                           (note.empty() ? "" : "  " + note) + (left.empty() ? "" : "  " + left);
+  const std::string line = fmt::format("compare  cell {}/{}  {}{}{}", number_, cells_, label_,
+                                       note.empty() ? "" : "  " + note, left.empty() ? "" : "  " + left);
   std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
   drawn_ = true;

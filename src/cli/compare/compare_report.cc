@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/files/regular_file.h"
 #include "base/table.h"
@@ -44,7 +46,7 @@ using Grid = std::vector<std::vector<std::string>>;
 
 // The first row is the header, the first column names.
 std::string table_html(const Grid& grid, const char* kind) {
-  std::string html = std::string("<table class=") + kind + ">\n";
+  std::string html = fmt::format("<table class={}>\n", kind);
   for (std::size_t r = 0; r < grid.size(); ++r) {
     html += "<tr>";
     for (std::size_t c = 0; c < grid[r].size(); ++c) {
@@ -109,7 +111,7 @@ std::string tasks_html(const CompareReport& report) {
 
 std::string speed_html(const CompareReport& report) {
   if (report.speed.empty()) return "";
-  std::string html = "<h2>Speed and memory by length</h2>\n<p>" + escaped(report.speed_settings) + "</p>\n";
+  std::string html = fmt::format("<h2>Speed and memory by length</h2>\n<p>{}</p>\n", escaped(report.speed_settings));
   for (const auto& [title, quantity] : {std::pair{"training, steps/s", SpeedQuantity::kTraining},
                                         {"inference, steps/s", SpeedQuantity::kInference},
                                         {"peak memory of training", SpeedQuantity::kMemory}}) {
@@ -117,7 +119,8 @@ std::string speed_html(const CompareReport& report) {
     grid[0][0] = title;
     html += table_html(grid, "speed");
   }
-  for (const std::string& line : explain_skipped(report.speed)) html += "<p class=note>" + escaped(line) + "</p>\n";
+  for (const std::string& line : explain_skipped(report.speed))
+    html += fmt::format("<p class=note>{}</p>\n", escaped(line));
   return html;
 }
 
@@ -125,9 +128,11 @@ std::string plots_html(const CompareReport& report) {
   std::string html;
   for (const Plot& plot : report.plots) {
     // As an image of its own: names inside one drawing do not meet those of another.
-    html += "<figure><figcaption><b>" + escaped(plot.title) + "</b><br>" + escaped(plot.caption) +
-            "</figcaption><img alt=\"" + escaped(plot.title) + "\" src=\"data:image/svg+xml;base64," +
-            base64(read_regular_file(plot.path + ".svg", kMostBytes, "a picture")) + "\"></figure>\n";
+    html += fmt::format(
+        "<figure><figcaption><b>{}</b><br>{}</figcaption><img alt=\"{}\" "
+        "src=\"data:image/svg+xml;base64,{}\"></figure>\n",
+        escaped(plot.title), escaped(plot.caption), escaped(plot.title),
+        base64(read_regular_file(plot.path + ".svg", kMostBytes, "a picture")));
   }
   return html;
 }
@@ -147,12 +152,13 @@ constexpr const char* kStyle =
 }  // namespace
 
 std::string report_html(const CompareReport& report) {
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-      escaped(report.title) + "</title>\n<style>" + kStyle + "</style>\n</head>\n<body>\n<h1>" + escaped(report.title) +
-      "</h1>\n<p>Made by <code>" + escaped(report.command) + "</code></p>\n";
-  for (const std::string& note : report.notes) html += "<p class=note>note: " + escaped(note) + "</p>\n";
+  std::string html = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n<p>Made by "
+      "<code>{}</code></p>\n",
+      escaped(report.title), kStyle, escaped(report.title), escaped(report.command));
+  for (const std::string& note : report.notes) html += fmt::format("<p class=note>note: {}</p>\n", escaped(note));
   html += tasks_html(report) + speed_html(report);
   if (!report.plots.empty()) html += "<h2>Pictures</h2>\n" + plots_html(report);
   return html + "</body>\n</html>\n";

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "base/share.h"
 #include "base/table.h"
 
@@ -76,12 +78,12 @@ CompareRow row_of(const std::vector<const CellResult*>& cells) {
     row.perplexity = sample_of(values[5]);
   }
   const auto of_all = [&](std::size_t count) {
-    return cells.size() == 1 ? std::string() : std::to_string(count) + " of " + std::to_string(cells.size()) + " ";
+    return cells.size() == 1 ? std::string() : fmt::format("{} of {} ", count, cells.size());
   };
   if (first.state == CellState::kCannot) {
     row.note = "cannot be: " + reason;
   } else if (failed > 0) {
-    row.note = of_all(failed) + "failed: " + reason;
+    row.note = fmt::format("{}failed: {}", of_all(failed), reason);
   } else if (planned > 0) {
     row.note = of_all(planned) + "not run yet";
   }

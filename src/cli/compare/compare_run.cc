@@ -6,6 +6,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -89,7 +90,7 @@ void wait_for_lock(const std::string& folder) {
 }
 
 std::string label_of(const CellResult& cell) {
-  return cell.task + " " + cell.name + " seed " + std::to_string(cell.seed);
+  return fmt::format("{} {} seed {}", cell.task, cell.name, cell.seed);
 }
 
 class CellRunner {
@@ -111,10 +112,9 @@ class CellRunner {
       end = run_child({{"train", "--resume", r.folder}, output}, [&] {
         const Metrics now = last_metrics(r);
         const double share = std::max(before, static_cast<double>(now.step) / steps);
-        progress_.update(share, before,
-                         now.step == 0 ? ""
-                                       : "step " + std::to_string(now.step) + "/" + std::to_string(cell.steps) +
-                                             "  loss " + significant(now.loss, 4));
+        progress_.update(
+            share, before,
+            now.step == 0 ? "" : fmt::format("step {}/{}  loss {}", now.step, cell.steps, significant(now.loss, 4)));
       });
     } catch (const UserError& error) {  // somebody else trains in its folder
       r.state = CellState::kFailed;
@@ -133,13 +133,15 @@ class CellRunner {
   }
 
   void report(std::size_t number, const CellResult& r, const std::string& output) {
-    std::string line = "[" + std::to_string(number) + "/" + std::to_string(cells_) + "] " + label_of(r) + ": ";
+    std::string line = fmt::format("[{}/{}] {}: ", number, cells_, label_of(r));
     if (r.state == CellState::kFinished) {
-      line += (r.is_language ? significant(r.bits_per_byte, 4) + " bits per byte" : percent_text({1, r.accuracy, 0})) +
-              " in " + human_seconds(r.seconds);
+      line += fmt::format(
+          "{} in {}",
+          r.is_language ? significant(r.bits_per_byte, 4) + " bits per byte" : percent_text({1, r.accuracy, 0}),
+          human_seconds(r.seconds));
     } else {
       line += (r.state == CellState::kCannot ? "cannot be: " : "FAILED: ") + r.reason +
-              (output.empty() ? "" : " (all that it said: " + output + ")");
+              (output.empty() ? "" : fmt::format(" (all that it said: {})", output));
     }
     const std::string left = number < cells_ ? progress_.time_left() : "";
     say_(line + (left.empty() ? "" : "; " + left));
@@ -164,7 +166,7 @@ void run_cells(std::vector<PlannedCell>& cells, const std::function<void(const s
       work += cell.work;
     }
   }
-  if (kept > 0) say(std::to_string(kept) + " of " + std::to_string(cells.size()) + " cells have finished before");
+  if (kept > 0) say(fmt::format("{} of {} cells have finished before", kept, cells.size()));
   const train::InterruptScope interrupts;
   CellRunner runner(cells.size(), work, say);
   for (std::size_t at = 0; at < cells.size(); ++at) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 
@@ -79,9 +80,10 @@ void require_same_settings(const fs::path& folder, const std::vector<std::string
   const std::string path = (folder / "settings.txt").string();
   if (fs::exists(path)) {
     if (read_regular_file(path, kMostBytes) == text) return;
-    throw UserError("'" + folder.string() +
-                    "' has speeds that were measured with other settings (settings.txt tells them); give those of "
-                    "before, or another folder with --out");
+    throw UserError(
+        fmt::format("'{}' has speeds that were measured with other settings (settings.txt tells them); give those of "
+                    "before, or another folder with --out",
+                    folder.string()));
   }
   std::error_code error;
   fs::create_directories(folder, error);
@@ -135,10 +137,10 @@ class SpeedMeasurement {
       std::string gave_up;
       for (const long long length : lengths_) {
         SpeedPoint point{config_.models[model].name, config_.models[model].attention, length, 0, 0, 0, 0, gave_up};
-        progress.note(point.name + " N=" + with_commas(length));
+        progress.note(fmt::format("{} N={}", point.name, with_commas(length)));
         if (gave_up.empty()) measure(config_.models[model], point, [&] { progress.advance(0); });
         if (!point.skipped.empty() && gave_up.empty()) {
-          gave_up = "from " + with_commas(length) + " tokens on: " + point.skipped;
+          gave_up = fmt::format("from {} tokens on: {}", with_commas(length), point.skipped);
           point.skipped = gave_up;
         }
         points.push_back(point);
@@ -167,8 +169,8 @@ class SpeedMeasurement {
         {arguments, output, config_.speed.process_seconds, on_cpu ? kMemoryShare * available_memory() : 0}, watch);
     if (end.interrupted) throw Interrupted{};
     if (end.exit_code == 0 && take_measurement(json, point)) return;
-    point.skipped =
-        end.timed_out ? "took more than " + number_text(config_.speed.process_seconds) + " s" : explain(end, output);
+    point.skipped = end.timed_out ? fmt::format("took more than {} s", number_text(config_.speed.process_seconds))
+                                  : explain(end, output);
     keep_reason(json, point);
   }
 

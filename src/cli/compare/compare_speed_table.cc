@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/core.h>
+
 #include "base/table.h"
 #include "cli/compare/compare_results.h"
 
@@ -31,7 +33,7 @@ std::string cell_text(const SpeedPoint& p, SpeedQuantity quantity,
                       const std::vector<std::pair<std::string, std::string>>& all_reasons) {
   if (!p.skipped.empty()) {
     const auto found = std::find(all_reasons.begin(), all_reasons.end(), std::pair{p.name, p.skipped});
-    return "- (" + letter(static_cast<std::size_t>(found - all_reasons.begin())) + ")";
+    return fmt::format("- ({})", letter(static_cast<std::size_t>(found - all_reasons.begin())));
   }
   switch (quantity) {
     case SpeedQuantity::kTraining: return significant(p.train_steps_per_s);

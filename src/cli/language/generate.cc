@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -70,7 +71,7 @@ void print_json(const Options& o, const serve::WrittenText& sample, const serve:
 void run_generate(const Options& o) {
   o.sampling.require_possible();
   if (o.samples > 1 && !o.save_session.empty()) {
-    throw UserError("--save-session keeps one text, and --samples " + std::to_string(o.samples) + " are asked for");
+    throw UserError(fmt::format("--save-session keeps one text, and --samples {} are asked for", o.samples));
   }
   if (!o.save_session.empty()) require_writable(o.save_session);
   if (o.logits && !o.json) throw UserError("--logits needs --json, which it adds to");

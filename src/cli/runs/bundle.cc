@@ -5,6 +5,8 @@
 #include <iterator>
 #include <memory>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
@@ -30,7 +32,7 @@ std::optional<std::string> content_of(const std::string& path) {
 }
 
 void run_bundle(const Options& o) {
-  if (runs::is_file(o.run)) throw UserError("'" + o.run + "' is a file; a bundle is made of a run's folder");
+  if (runs::is_file(o.run)) throw UserError(fmt::format("'{}' is a file; a bundle is made of a run's folder", o.run));
   const runs::RunConfig config = runs::read_run(o.run);
   const std::string weights = runs::trained_weights_path(o.run);
   const std::string name = fs::absolute(fs::path(o.run) / "").lexically_normal().parent_path().filename().string();

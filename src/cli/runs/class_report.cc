@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "base/share.h"
 #include "base/table.h"
 
@@ -60,7 +62,7 @@ std::uint64_t Confusion::taken_for(std::size_t one) const {
 std::string class_report(const Confusion& confusion) {
   const std::size_t count = confusion.classes.size();
   if (count > kMostRows) {
-    return "numbers by class: with --json (there are " + number(count) + " classes)\n";
+    return fmt::format("numbers by class: with --json (there are {} classes)\n", number(count));
   }
   Table table({"class", "examples", "predicted", "precision", "recall", "F1"});
   for (std::size_t one = 0; one < count; ++one) {
@@ -71,7 +73,7 @@ std::string class_report(const Confusion& confusion) {
   }
   return table.text() + '\n' +
          (count <= kMostColumns ? matrix(confusion)
-                                : "confusion matrix: with --json (it has " + number(count) + " columns)\n");
+                                : fmt::format("confusion matrix: with --json (it has {} columns)\n", number(count)));
 }
 
 nlohmann::ordered_json class_json(const Confusion& confusion) {

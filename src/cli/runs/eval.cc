@@ -1,6 +1,8 @@
 // `cosformer eval`: how good the trained models of runs are.
 #include <memory>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/runs/eval_options.h"
@@ -17,11 +19,11 @@ void run_eval(const EvalOptions& o, const CLI::App& app) {
   const runs::RunConfig config = runs::read_run(run);
   const RunKind& kind = kind_of_run(config);
   for (const UnreadOptions& unread : kind.unread_by_eval) {
-    refuse_given(app, unread.options,
-                 std::string("is for ") + unread.read_by + ", and '" + run + "' is a " + kind.name);
+    refuse_given(app, unread.options, fmt::format("is for {}, and '{}' is a {}", unread.read_by, run, kind.name));
   }
   if (config.data.task == "mlm") {
-    refuse_given(app, {"--carry", "--context"}, "is for autoregressive models, and '" + run + "' is a masked one");
+    refuse_given(app, {"--carry", "--context"},
+                 fmt::format("is for autoregressive models, and '{}' is a masked one", run));
   }
   kind.evaluate(o);
 }

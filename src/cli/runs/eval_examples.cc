@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/dataset_info.h"
@@ -36,7 +38,7 @@ std::string difference(data::DataConfig there, data::DataConfig here) {
   data::add_settings(right, here);
   const auto x = left.descriptions(), y = right.descriptions();
   for (std::size_t at = 0; at < x.size(); ++at) {
-    if (x[at].value != y[at].value) return x[at].key + " = " + x[at].value + " there, " + y[at].value + " here";
+    if (x[at].value != y[at].value) return fmt::format("{} = {} there, {} here", x[at].key, x[at].value, y[at].value);
   }
   return "";
 }
@@ -61,8 +63,10 @@ EvaluatedData::EvaluatedData(const std::string& run, const std::string& path, co
   }
   opened_.clear();
   if (part_given && !data::is_folder(path)) {
-    throw UserError("'" + path + "' does not hold the data that '" + run +
-                    "' was trained on, and so has no parts: leave --part out to evaluate all of it");
+    throw UserError(
+        fmt::format("'{}' does not hold the data that '{}' was trained on, and so has no parts: leave --part out to "
+                    "evaluate all of it",
+                    path, run));
   }
   own_path_ = path;
   open_own(part);
@@ -85,18 +89,16 @@ void EvaluatedData::require_unchanged(const std::string& run, const runs::RunCon
   switch (runs::is_trained_on(run, data_name(run, config))) {
     case runs::SameData::kYes: return;
     case runs::SameData::kUnknown:
-      notes_.push_back("'" + run +
-                       "' does not say which data it was trained on, so that nobody can tell whether these "
-                       "are the same");
+      notes_.push_back(fmt::format(
+          "'{}' does not say which data it was trained on, so that nobody can tell whether these are the same", run));
       return;
     case runs::SameData::kNo: break;
   }
   throw UserError(
-      "the data are not those that '" + run +
-      "' was trained on: " + (config.data.path.empty() ? "they have" : "'" + config.data.path + "' has") +
-      " changed since. What is held out is drawn from what is there, so that examples of the training would "
-      "be tested. Put back what was there, or evaluate labelled data that it has not seen: cosformer eval " +
-      run + " --data FILE");
+      fmt::format("the data are not those that '{}' was trained on: {} changed since. What is held out is drawn from "
+                  "what is there, so that examples of the training would be tested. Put back what was there, or "
+                  "evaluate labelled data that it has not seen: cosformer eval {} --data FILE",
+                  run, config.data.path.empty() ? "they have" : fmt::format("'{}' has", config.data.path), run));
 }
 
 // Rows of a file, by the classes and columns of the training; null where they have no label.
@@ -122,8 +124,8 @@ data::DatasetPointer EvaluatedData::own_rows() {
   }
   unlabelled_ = input.dataset->size() - labelled.size() - unknown_.rows;
   if (labelled.empty() && unknown_.rows > 0) {
-    throw UserError("no row of '" + config_.data.path + "' has a label that the model knows: they are " +
-                    listed(unknown_.names) + ", and it knows " + listed(info.classes));
+    throw UserError(fmt::format("no row of '{}' has a label that the model knows: they are {}, and it knows {}",
+                                config_.data.path, listed(unknown_.names), listed(info.classes)));
   }
   return labelled.empty() ? nullptr : data::select_examples(input.dataset, std::move(labelled));
 }
@@ -143,8 +145,8 @@ data::DatasetPointer EvaluatedData::own_parts(const std::string& part) {
   const data::TaskData task = data::open_task(data, progress_line(data.task, "examples"));
   const train::TrainedClassifier model(run_, "cpu");
   if (task.train->info().classes != model.input().classes) {
-    throw UserError("'" + data.path + "' holds other classes than '" + run_ + "' was trained on: " +
-                    listed(task.train->info().classes) + "; expected " + listed(model.input().classes));
+    throw UserError(fmt::format("'{}' holds other classes than '{}' was trained on: {}; expected {}", data.path, run_,
+                                listed(task.train->info().classes), listed(model.input().classes)));
   }
   notes_.insert(notes_.end(), task.notes.begin(), task.notes.end());
   return has_parts ? part_of(task, part) : data::joined({task.train, task.valid, task.test});
@@ -159,15 +161,15 @@ void EvaluatedData::open_own(const std::string& part) {
     } catch (const UserError& error) {
       if (data::is_folder(path)) throw;
       throw UserError(
-          "no row of '" + path + "' has a label, without which nothing can be evaluated (" + error.what() +
-          "). Give a table with the columns of the training data, or ask for predictions: cosformer predict " + run_ +
-          " --input " + path);
+          fmt::format("no row of '{}' has a label, without which nothing can be evaluated ({}). Give a table with the "
+                      "columns of the training data, or ask for predictions: cosformer predict {} --input {}",
+                      path, error.what(), run_, path));
     }
   }
   std::error_code unknown;
   if (std::filesystem::equivalent(path, trained_path_, unknown)) {
-    notes_.push_back("this is the file that '" + run_ +
-                     "' was trained on, changed since: examples of its training are among these");
+    notes_.push_back(fmt::format(
+        "this is the file that '{}' was trained on, changed since: examples of its training are among these", run_));
   }
 }
 
@@ -177,29 +179,31 @@ data::DatasetPointer EvaluatedData::examples_for(const std::string& run, const t
     const data::DatasetInfo& info = own_->info();
     if (trained.classes != info.classes || trained.pairs != info.pairs || trained.image_width != info.width ||
         trained.image_height != info.height) {
-      throw UserError("'" + run + "' was trained on other classes or another kind of data than '" + run_ + "'");
+      throw UserError(fmt::format("'{}' was trained on other classes or another kind of data than '{}'", run, run_));
     }
     return own_;
   }
   if (run != run_) {
     runs::RunConfig other = one.config();
     if (!config_.data.path.empty()) other.data.path = config_.data.path;
-    const std::string differs = one.config().data.path != trained_path_ ? "data.path = \"" + one.config().data.path +
-                                                                              "\" there, \"" + trained_path_ + "\" here"
-                                                                        : difference(other.data, config_.data);
+    const std::string differs =
+        one.config().data.path != trained_path_
+            ? fmt::format("data.path = \"{}\" there, \"{}\" here", one.config().data.path, trained_path_)
+            : difference(other.data, config_.data);
     if (differs.empty()) {
       require_unchanged(run, other);
     } else {
-      notes_.push_back("'" + run + "' has other settings of data (" + differs +
-                       "): examples of this part may be among those that it was trained on");
+      notes_.push_back(fmt::format(
+          "'{}' has other settings of data ({}): examples of this part may be among those that it was trained on", run,
+          differs));
     }
   }
   const data::TaskData& task = opened(one.has_tokenizer());
   models::InputConfig input = runs::input_of(task);
   if (one.has_tokenizer()) input.vocabulary = trained.vocabulary;
   if (input.classes != trained.classes || input.vocabulary != trained.vocabulary || input.pairs != trained.pairs) {
-    throw UserError("'" + run + "' was trained on other data than these (" + task.description +
-                    "): classes or vocabulary differ");
+    throw UserError(fmt::format("'{}' was trained on other data than these ({}): classes or vocabulary differ", run,
+                                task.description));
   }
   return part_of(task, part_);
 }
@@ -210,16 +214,17 @@ std::size_t EvaluatedData::size() const {
 
 std::string EvaluatedData::description() const {
   if (!own_) {
-    return opened_.begin()->second.description + "\n" + part_ + " part, " + number(size()) + " examples";
+    return fmt::format("{}\n{} part, {} examples", opened_.begin()->second.description, part_, number(size()));
   }
   std::string left_out;
-  if (unlabelled_ > 0) left_out += "; left out are " + number(unlabelled_) + " without a label";
+  if (unlabelled_ > 0) left_out += fmt::format("; left out are {} without a label", number(unlabelled_));
   if (unknown_.rows > 0) {
-    left_out += std::string(left_out.empty() ? "; left out are " : " and ") + number(unknown_.rows) +
-                " with labels that the model does not know (" + listed(unknown_.names) + ")";
+    left_out += fmt::format("{}{} with labels that the model does not know ({})",
+                            std::string(left_out.empty() ? "; left out are " : " and "), number(unknown_.rows),
+                            listed(unknown_.names));
   }
-  return "'" + own_path_ + "', other data than those of the training: " + number(size()) + " labelled examples" +
-         left_out;
+  return fmt::format("'{}', other data than those of the training: {} labelled examples{}", own_path_, number(size()),
+                     left_out);
 }
 
 std::vector<std::string> EvaluatedData::notes() const {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -35,7 +36,7 @@ struct Evaluated {
 struct Request : EvalOptions {
   bool own = false;  // a text of the user's own, all of which is read
 
-  std::string what() const { return own ? "all of '" + data_path + "'" : part + " part"; }
+  std::string what() const { return own ? fmt::format("all of '{}'", data_path) : part + " part"; }
 };
 
 // The text of the first run's settings, in the tokens of `folder`, whose tokenizer must be the one of the hash.
@@ -60,7 +61,7 @@ const data::CorpusPart& part_of(const data::Corpus& corpus, const Request& o) {
   const data::CorpusPart& part = o.own || o.part == "train" ? corpus.train
                                  : o.part == "test"         ? corpus.test
                                                             : corpus.valid;
-  if (part.tokens() == 0) throw UserError("there is no " + o.part + " part; try --part valid");
+  if (part.tokens() == 0) throw UserError(fmt::format("there is no {} part; try --part valid", o.part));
   return part;
 }
 
@@ -75,19 +76,21 @@ Request checked(const EvalOptions& asked) {
   const std::string& folder = o.runs.front();
   if (o.data_path.empty()) {
     if (is_text_of(o, folder) != runs::SameData::kNo) return o;
-    throw UserError("the data are not those that '" + folder + "' was trained on: '" +
-                    runs::read_run(folder).data.path +
-                    "' has changed since, and with it what is held out of it, so that text of the training would be "
-                    "tested. Put back what was there, or evaluate a text that it has not seen: cosformer eval " +
-                    folder + " --data FILE");
+    throw UserError(
+        fmt::format("the data are not those that '{}' was trained on: '{}' has changed since, and with it what is held "
+                    "out of it, so that text of the training would be tested. Put back what was there, or evaluate a "
+                    "text that it has not seen: cosformer eval {} --data FILE",
+                    folder, runs::read_run(folder).data.path, folder));
   }
   try {
     if (is_text_of(o, folder) == runs::SameData::kYes) return o;  // it has moved
   } catch (const UserError&) {  // too short to hold a part out, which is not asked of it
   }
   if (o.part_given) {
-    throw UserError("'" + o.data_path + "' does not hold the text that '" + folder +
-                    "' was trained on, and so has no parts: leave --part out to evaluate all of it");
+    throw UserError(
+        fmt::format("'{}' does not hold the text that '{}' was trained on, and so has no parts: leave --part out to "
+                    "evaluate all of it",
+                    o.data_path, folder));
   }
   o.own = true;
   return o;
@@ -108,11 +111,11 @@ train::LanguageEvaluationOptions options_for(const EvalOptions& o, const runs::R
   if (o.batch_size > 0) options.rows = o.batch_size;
   if (o.carry > 0) options.carry = o.carry;
   if (o.context > 0 && options.carry > options.window) {
-    throw UserError("--context is for models that carry no state; this one carries it over " +
-                    std::to_string(options.carry) + " tokens");
+    throw UserError(
+        fmt::format("--context is for models that carry no state; this one carries it over {} tokens", options.carry));
   }
   if (o.context >= options.window) {
-    throw UserError("--context must be below the window of " + std::to_string(options.window) + " tokens");
+    throw UserError(fmt::format("--context must be below the window of {} tokens", options.window));
   }
   options.context = o.context;
   options.progress = progress_line("eval", "tokens", static_cast<std::size_t>(part.tokens()));
@@ -120,16 +123,16 @@ train::LanguageEvaluationOptions options_for(const EvalOptions& o, const runs::R
 }
 
 std::string how_it_read(const train::LanguageEvaluation& e, const train::LanguageEvaluationOptions& o) {
-  if (e.carried) return "state carried over up to " + with_commas(o.carry) + " tokens";
-  return "windows of " + with_commas(o.window) + " tokens, no state carried" +
-         (o.context > 0 ? ", " + with_commas(o.context) + " of them only read" : "") +
-         (o.documents_apart ? ", documents apart" : "");
+  if (e.carried) return fmt::format("state carried over up to {} tokens", with_commas(o.carry));
+  return fmt::format("windows of {} tokens, no state carried{}{}", with_commas(o.window),
+                     o.context > 0 ? fmt::format(", {} of them only read", with_commas(o.context)) : "",
+                     o.documents_apart ? ", documents apart" : "");
 }
 
 Evaluated evaluate_run(const Request& o, const std::string& folder) {
   runs::RunConfig config = runs::read_run(folder);
   if (config.data.task != "lm")
-    throw UserError("'" + folder + "' is no autoregressive model; compare runs of one kind");
+    throw UserError(fmt::format("'{}' is no autoregressive model; compare runs of one kind", folder));
   config.train.device = o.device;
   const auto model = runs::load_trained_language_model(folder);
   model->to(runs::device_of(config.train));
@@ -270,7 +273,8 @@ void eval_masked(const Request& o) {
   ordered_json json{{"part", o.own ? ordered_json() : ordered_json(o.part)}, {"runs", ordered_json::array()}};
   for (const std::string& folder : o.runs) {
     runs::RunConfig config = runs::read_run(folder);
-    if (config.data.task != "mlm") throw UserError("'" + folder + "' is no masked model; compare runs of one kind");
+    if (config.data.task != "mlm")
+      throw UserError(fmt::format("'{}' is no masked model; compare runs of one kind", folder));
     config.train.device = o.device;
     const auto model = runs::load_trained_language_model(folder);
     model->to(runs::device_of(config.train));

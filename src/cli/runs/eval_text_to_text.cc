@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -39,16 +40,18 @@ data::DatasetPointer examples_of(const EvalOptions& o, const std::string& folder
   const runs::SameData same = runs::is_trained_on(folder, data::fingerprint(task));
   own = same == runs::SameData::kNo && !o.data_path.empty();
   if (own && o.part_given) {
-    throw UserError("'" + o.data_path + "' does not hold the data that '" + folder +
-                    "' was trained on, and so has no parts: leave --part out to evaluate all of it");
+    throw UserError(
+        fmt::format("'{}' does not hold the data that '{}' was trained on, and so has no parts: leave --part out to "
+                    "evaluate all of it",
+                    o.data_path, folder));
   }
   if (own) return data::joined({task.train, task.valid, task.test});
   if (same == runs::SameData::kNo && folder == o.runs.front()) {
-    throw UserError("the data are not those that '" + folder +
-                    "' was trained on: they have changed since. What is held "
-                    "out is drawn from what is there, so that examples of the training would be tested. Put back what "
-                    "was there, or evaluate pairs that it has not seen: cosformer eval " +
-                    folder + " --data FILE");
+    throw UserError(
+        fmt::format("the data are not those that '{}' was trained on: they have changed since. What is held out is "
+                    "drawn from what is there, so that examples of the training would be tested. Put back what was "
+                    "there, or evaluate pairs that it has not seen: cosformer eval {} --data FILE",
+                    folder, folder));
   }
   if (same != runs::SameData::kYes) {
     std::fprintf(stderr, "note: nothing says that '%s' was trained on these data; it may have seen what is tested\n",
@@ -60,7 +63,7 @@ data::DatasetPointer examples_of(const EvalOptions& o, const std::string& folder
 Evaluated evaluate_run(const EvalOptions& o, const std::string& folder) {
   runs::RunConfig config = runs::read_run(folder);
   if (!runs::is_text_to_text(config)) {
-    throw UserError("'" + folder + "' is no text-to-text model; compare runs of one kind");
+    throw UserError(fmt::format("'{}' is no text-to-text model; compare runs of one kind", folder));
   }
   config.train.device = o.device;
   config.data = runs::read_run(o.runs.front()).data;  // all are judged by the same texts
@@ -96,7 +99,7 @@ double error_of(const train::TextToTextEvaluation& e) {
 void print_table(const EvalOptions& o, const std::vector<Evaluated>& runs) {
   const train::TextToTextEvaluation& first = runs.front().evaluation;
   const auto number = [](std::uint64_t value) { return with_commas(static_cast<long long>(value)); };
-  const std::string what = runs.front().own ? "all of '" + o.data_path + "'" : o.part + " part";
+  const std::string what = runs.front().own ? fmt::format("all of '{}'", o.data_path) : o.part + " part";
   std::printf("%s: %s examples, %s tokens to write; %s answers written\n\n", what.c_str(),
               number(first.examples).c_str(), number(first.tokens).c_str(), number(first.written).c_str());
   Table table({"", "exact match", "loss", "perplexity", "tokens found"});

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <torch/cuda.h>
 #include <torch/version.h>
@@ -59,18 +60,17 @@ std::string joined(const nlohmann::ordered_json& list) {
 
 void print(const nlohmann::ordered_json& info) {
   const auto line = [](const char* name, const std::string& value) { std::printf("%-18s %s\n", name, value.c_str()); };
-  line("cosformer", info["version"].get<std::string>() + " (" + info["build"].get<std::string>() + ")");
+  line("cosformer", fmt::format("{} ({})", info["version"].get<std::string>(), info["build"].get<std::string>()));
   line("libtorch", info["libtorch"]);
   line("instruction sets", joined(info["instruction_sets_compiled"]));
   line("  runnable here", joined(info["instruction_sets_runnable"]));
   line("  chosen", info["instruction_set_chosen"].get<std::string>() + "  (COSFORMER_CPU_ISA overrides)");
-  line("threads",
-       std::to_string(info["threads"].get<int>()) + " of " + std::to_string(info["cores"].get<int>()) + " cores");
+  line("threads", fmt::format("{} of {} cores", info["threads"].get<int>(), info["cores"].get<int>()));
   line("CUDA kernels", info["cuda_kernels"].get<bool>() ? "built in" : "not built in");
   line("GPUs", joined(info["gpus"]));
   line("  an H200 would run", info["cuda_kernels_chosen"]["h200"].get<std::string>());
-  line("", "for " + info["cuda_kernels_chosen"]["shape"].get<std::string>() +
-               "; cosformer bench attention --explain tells of other shapes");
+  line("", fmt::format("for {}; cosformer bench attention --explain tells of other shapes",
+                       info["cuda_kernels_chosen"]["shape"].get<std::string>()));
   line("mechanisms", joined(info["mechanisms"]));
   line("feature maps", joined(info["feature_maps"]));
 }

@@ -1,6 +1,8 @@
 // `cosformer predict`: labels with probabilities for the user's inputs, or answers to them.
 #include <memory>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/runs/predict_options.h"
@@ -15,7 +17,7 @@ namespace {
 // Options that say nothing about the inputs or the outputs of the run's task.
 void require_read(const PredictOptions& o, const runs::RunConfig& config, const CLI::App& app) {
   const std::string& task = config.data.task;
-  const std::string is = "; '" + o.run + "' is of the task '" + task + "'";
+  const std::string is = fmt::format("; '{}' is of the task '{}'", o.run, task);
   const bool sequences = task == "token_sequences" || task == "value_sequences";
   const bool text =
       task == "text_files" || task == "text_pairs" || task == "text" || task == "retrieval" || task == "text_to_text";

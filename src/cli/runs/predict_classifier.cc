@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -152,7 +153,7 @@ void report(const PredictOptions& o, const train::TrainedClassifier& model, cons
   const std::size_t without = counts.inputs - counts.labelled;
   std::fprintf(stderr, "%zu of %zu right (%s)%s\n", counts.right, counts.labelled,
                percent(share, standard_error(share, labelled)).c_str(),
-               without == 0 ? "" : (", " + std::to_string(without) + " without a label").c_str());
+               without == 0 ? "" : (fmt::format(", {} without a label", without)).c_str());
   std::error_code unknown;
   if (std::filesystem::equivalent(o.input, model.config().data.path, unknown)) {
     std::fprintf(stderr,

@@ -3,6 +3,8 @@
 #include <array>
 #include <stdexcept>
 
+#include <fmt/core.h>
+
 #include "cli/runs/eval_classifier.h"
 #include "cli/runs/eval_language.h"
 #include "cli/runs/eval_text_to_text.h"
@@ -37,11 +39,12 @@ void refuse_to_predict(const PredictOptions& options) {
 }
 
 std::string predicts(const std::string& run, const runs::RunConfig&) {
-  return "predict " + run + " --input FILE";
+  return fmt::format("predict {} --input FILE", run);
 }
 
 std::string continues_texts(const std::string& run, const runs::RunConfig& config) {
-  return config.data.task == "lm" ? "generate " + run + " --prompt TEXT" : "eval " + run + " --data FILE";
+  return config.data.task == "lm" ? fmt::format("generate {} --prompt TEXT", run)
+                                  : fmt::format("eval {} --data FILE", run);
 }
 
 const UnreadOptions kOfLanguageModels{{"--carry", "--context"}, "language models"};

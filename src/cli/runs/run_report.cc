@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/json_text.h"
 #include "base/progress.h"
@@ -48,8 +50,8 @@ std::string accuracy_table(const std::vector<EvaluatedRun>& runs, const std::vec
     }
     table.add(row);
   }
-  return table.text() + "± is the standard error of a share of " + with_commas(static_cast<long long>(examples)) +
-         " examples\n";
+  return fmt::format("{}± is the standard error of a share of {} examples\n", table.text(),
+                     with_commas(static_cast<long long>(examples)));
 }
 
 TrainingSeen training_seen(const std::string& run) {

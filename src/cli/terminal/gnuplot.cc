@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::cli {
@@ -14,12 +16,12 @@ std::string gnuplot_quoted(const std::string& text) {
 }
 
 std::string gnuplot_data(const std::string& name, const std::string& lines) {
-  return "$" + name + " << EOD\n" + lines + "EOD\n";
+  return fmt::format("${} << EOD\n{}EOD\n", name, lines);
 }
 
 std::string gnuplot_step_axis(long long last) {
   const std::string format = last < 20'000 ? "%.0f" : "%.0s%c";
-  return "set xlabel 'step'\nset xrange [0:*]\nset xtics font ',9'\nset format x '" + format + "'\n";
+  return fmt::format("set xlabel 'step'\nset xrange [0:*]\nset xtics font ',9'\nset format x '{}'\n", format);
 }
 
 bool run_gnuplot(const std::string& script) {
@@ -40,11 +42,11 @@ void draw_with_gnuplot(const std::string& body, const std::string& path, const G
   std::string text = "set encoding utf8\n";
   for (const auto& [terminal, ending] : {std::pair{"svg noenhanced font 'sans,12' background 'white'", ".svg"},
                                          {"pngcairo noenhanced font 'sans,10' background 'white'", ".png"}}) {
-    text += std::string("reset\nset terminal ") + terminal + " size " + pixels + "\nset output " +
-            gnuplot_quoted(path + ending) + "\n" + body + "\nunset output\n";
+    text += fmt::format("reset\nset terminal {} size {}\nset output {}\n{}\nunset output\n", terminal, pixels,
+                        gnuplot_quoted(path + ending), body);
   }
   if (!run_gnuplot(text)) {
-    throw Failure("gnuplot did not draw '" + path + "': is it installed? (Debian package gnuplot-nox)");
+    throw Failure(fmt::format("gnuplot did not draw '{}': is it installed? (Debian package gnuplot-nox)", path));
   }
 }
 

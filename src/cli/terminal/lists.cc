@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parse_number.h"
 
@@ -25,7 +27,7 @@ std::vector<std::string> parse_names(const char* option, const std::string& text
     if (std::find(known.begin(), known.end(), item) != known.end()) continue;
     std::string possible;
     for (const std::string& name : known) possible += (possible.empty() ? "" : ", ") + name;
-    throw UserError(std::string(option) + ": expected a list of " + possible + "; got '" + item + "'");
+    throw UserError(fmt::format("{}: expected a list of {}; got '{}'", std::string(option), possible, item));
   }
   return items;
 }
@@ -35,8 +37,8 @@ std::vector<long long> parse_numbers(const char* option, const std::string& text
   for (const std::string& item : split_list(text)) {
     long long value = 0;
     if (!parse_number(item, value) || value < least || value > most) {
-      throw UserError(std::string(option) + ": expected whole numbers from " + std::to_string(least) + " to " +
-                      std::to_string(most) + ", separated by commas; got '" + item + "'");
+      throw UserError(fmt::format("{}: expected whole numbers from {} to {}, separated by commas; got '{}'",
+                                  std::string(option), least, most, item));
     }
     numbers.push_back(value);
   }

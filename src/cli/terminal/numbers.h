@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "base/parse_number.h"
 #include "base/table.h"
@@ -18,8 +19,8 @@ namespace cosformer::cli {
 inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 inline CLI::Validator whole_number(std::int64_t least = 0, std::uint64_t most = kNoLimit) {
-  const std::string limits = most == kNoLimit ? "at least " + std::to_string(least)
-                                              : "from " + std::to_string(least) + " to " + std::to_string(most);
+  const std::string limits =
+      most == kNoLimit ? "at least " + std::to_string(least) : fmt::format("from {} to {}", least, most);
   const auto is_within = [=](const std::string& text) {
     std::int64_t number = 0;
     if (parse_number(text, number))
@@ -28,7 +29,7 @@ inline CLI::Validator whole_number(std::int64_t least = 0, std::uint64_t most = 
     return parse_number(text, above) && above <= most;
   };
   return {[=](const std::string& text) {
-            return is_within(text) ? "" : "expected a whole number, " + limits + "; got '" + text + "'";
+            return is_within(text) ? "" : fmt::format("expected a whole number, {}; got '{}'", limits, text);
           },
           limits};
 }
@@ -42,11 +43,11 @@ inline CLI::Validator seed_number() {
 inline CLI::Validator real_number(double least = std::numeric_limits<double>::lowest(),
                                   double most = std::numeric_limits<double>::max()) {
   const bool any = least == std::numeric_limits<double>::lowest();
-  const std::string limits = any ? "" : "from " + significant(least) + " to " + significant(most);
+  const std::string limits = any ? "" : fmt::format("from {} to {}", significant(least), significant(most));
   return {[=](const std::string& text) {
             double number = 0;
             const bool right = parse_number(text, number) && number >= least && number <= most;  // NaN never is
-            return right ? "" : "expected a number" + (any ? "" : ", " + limits) + "; got '" + text + "'";
+            return right ? "" : fmt::format("expected a number{}; got '{}'", any ? "" : ", " + limits, text);
           },
           limits};
 }

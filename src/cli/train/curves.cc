@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -58,22 +59,22 @@ Curves read_curves(const std::string& run) {
 
 std::string script(const Curves& curves, const std::vector<PlotFloor>& floors, const std::string& name,
                    const std::string& terminal, const std::string& output) {
-  std::string text = "$loss << EOD\n" + curves.loss + "EOD\n$valid_loss << EOD\n" + curves.valid_loss +
-                     "EOD\n$valid_metric << EOD\n" + curves.valid_metric + "EOD\n";
-  text += "set terminal " + terminal + "\nset output " + gnuplot_quoted(output) + "\n";
-  text += "set multiplot layout 1,2 title " + gnuplot_quoted(name) + " noenhanced\n";
+  std::string text = fmt::format("$loss << EOD\n{}EOD\n$valid_loss << EOD\n{}EOD\n$valid_metric << EOD\n{}EOD\n",
+                                 curves.loss, curves.valid_loss, curves.valid_metric);
+  text += fmt::format("set terminal {}\nset output {}\n", terminal, gnuplot_quoted(output));
+  text += fmt::format("set multiplot layout 1,2 title {} noenhanced\n", gnuplot_quoted(name));
   text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
   text += gnuplot_step_axis(curves.last_step);
   // Below both panels, where no curve is.
   text += "set key outside below center vertical maxcols 1 Left reverse samplen 2 noenhanced\n";
-  text += "set bmargin " + std::to_string(4 + std::max<std::size_t>(2, 1 + floors.size())) + "\n";
+  text += fmt::format("set bmargin {}\n", 4 + std::max<std::size_t>(2, 1 + floors.size()));
   text += "set offsets 0, 0, graph 0.03, graph 0.03\nset ylabel 'loss'\n";
   text +=
       "plot $loss with lines lw 1.5 lc rgb '#4878a8' title 'training', "
       "$valid_loss with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'\n";
-  text += "set ylabel " + gnuplot_quoted(curves.metric) + "\n";
-  text += "plot $valid_metric with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'" +
-          floor_lines(floors, curves.factor) + "\n";
+  text += fmt::format("set ylabel {}\n", gnuplot_quoted(curves.metric));
+  text += fmt::format("plot $valid_metric with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c44e52' title 'validation'{}\n",
+                      floor_lines(floors, curves.factor));
   return text + "unset multiplot\nunset output\n";
 }
 
@@ -84,11 +85,11 @@ std::string draw_curves(const std::string& run, const std::vector<PlotFloor>& fl
   if (curves.empty()) return "no curves drawn: metrics.jsonl has too few lines yet";
   const std::string name = fs::path(run).lexically_normal().filename().string();
   const std::string svg = (fs::path(run) / "curves.svg").string(), png = (fs::path(run) / "curves.png").string();
-  const std::string text = "set encoding utf8\n" +
-                           script(curves, floors, name, "svg size 1000,460 background 'white'", svg) +
-                           script(curves, floors, name, "pngcairo size 1000,460 background 'white'", png);
+  const std::string text =
+      fmt::format("set encoding utf8\n{}{}", script(curves, floors, name, "svg size 1000,460 background 'white'", svg),
+                  script(curves, floors, name, "pngcairo size 1000,460 background 'white'", png));
   if (!run_gnuplot(text)) return "no curves drawn: is gnuplot installed? (Debian package gnuplot-nox)";
-  return "curves: " + svg + " and .png";
+  return fmt::format("curves: {} and .png", svg);
 }
 
 }  // namespace cosformer::cli

@@ -1,5 +1,7 @@
 #include "cli/train/run_difference.h"
 
+#include <fmt/core.h>
+
 namespace cosformer::cli {
 
 std::string first_difference(const runs::RunConfig& there, const runs::RunConfig& now) {
@@ -9,7 +11,7 @@ std::string first_difference(const runs::RunConfig& there, const runs::RunConfig
   runs::add_settings(right_settings, right);
   const auto x = left_settings.descriptions(), y = right_settings.descriptions();
   for (std::size_t at = 0; at < x.size(); ++at) {
-    if (x[at].value != y[at].value) return x[at].key + " = " + x[at].value + " there, " + y[at].value + " now";
+    if (x[at].value != y[at].value) return fmt::format("{} = {} there, {} now", x[at].key, x[at].value, y[at].value);
   }
   return "";
 }

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/command.h"
@@ -59,7 +61,8 @@ runs::RunConfig config_from(const Options& o) {
   if (!o.task.empty()) settings.set("data.task", o.task, "--task");
   std::error_code unknown;  // whatever is wrong with the path is told by who reads it
   if (!settings.was_set("data.task") && std::filesystem::is_regular_file(o.data_path, unknown)) {
-    throw UserError("--data '" + o.data_path + "' is a file; say with --task what it holds (cosformer train --help)");
+    throw UserError(
+        fmt::format("--data '{}' is a file; say with --task what it holds (cosformer train --help)", o.data_path));
   }
   if (!o.data_path.empty()) settings.set("data.path", o.data_path, "--data");
   if (!o.attention.empty()) settings.set("model.attention", o.attention, "--attention");
@@ -119,8 +122,10 @@ train::TrainRequest request_from(const Options& o) {
   if (runs::is_run(request.run)) {
     const std::string difference = first_difference(runs::read_run(request.run), request.config);
     if (!difference.empty()) {
-      throw UserError("'" + request.run + "' is a run with other settings (" + difference +
-                      "); choose another folder with --out, or go on with it: cosformer train --resume " + request.run);
+      throw UserError(
+          fmt::format("'{}' is a run with other settings ({}); choose another folder with --out, or go on with it: "
+                      "cosformer train --resume {}",
+                      request.run, difference, request.run));
     }
   }
   return request;
@@ -151,7 +156,7 @@ void add_train(CLI::App& app) {
                  "an encoder-decoder that answers one text with another");
   app.add_option("--data", o->data_path,
                  "file or folder of the data; with --resume: where the run's data are now, if they have moved");
-  app.add_option("--attention", o->attention, "the mechanism: " + attention_list() + "; docs/attention");
+  app.add_option("--attention", o->attention, fmt::format("the mechanism: {}; docs/attention", attention_list()));
   app.add_option("--config", o->configs,
                  "settings from a TOML file; configs/ has some. May be given again: later ones win")
       ->allow_extra_args(false);

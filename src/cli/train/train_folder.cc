@@ -5,6 +5,8 @@
 #include <cctype>
 #include <filesystem>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::cli {
@@ -71,7 +73,7 @@ train::TrainRequest continuation_of(const std::string& run, const std::vector<As
   }
   for (const Settings::Description& d : settings.descriptions()) {
     if (settings.was_set(d.key) && is_kept(d.key)) {
-      throw UserError("--continue keeps " + d.key + " as the run has it; begin a new run to change it");
+      throw UserError(fmt::format("--continue keeps {} as the run has it; begin a new run to change it", d.key));
     }
   }
   for (const char* key : {"data.path", "data.valid_path", "data.test_path"}) {

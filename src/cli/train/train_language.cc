@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "base/table.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/train/curves.h"
@@ -57,7 +59,7 @@ void train_language(const train::TrainRequest& request) {
   const std::vector<PlotFloor> floors = autoregressive ? floors_of(data.corpus) : std::vector<PlotFloor>{};
   log.write(draw_curves(request.run, floors));
   const std::string generates =
-      autoregressive ? "      cosformer generate " + request.run + " --prompt TEXT\n" : std::string();
+      autoregressive ? fmt::format("      cosformer generate {} --prompt TEXT\n", request.run) : std::string();
   std::printf("\n%s\nnext: cosformer eval %s\n%s", results_table(result, floors).c_str(), request.run.c_str(),
               generates.c_str());
 }

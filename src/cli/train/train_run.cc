@@ -10,6 +10,7 @@
 #include <optional>
 
 #include <ATen/Parallel.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/progress.h"
@@ -42,11 +43,12 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
   log.write("run folder: " + request.run);
   if (request.data_moved) {
     if (runs::is_trained_on(request.run, job.data_name()) == runs::SameData::kNo) {
-      throw UserError("'" + request.config.data.path + "' does not hold the data that '" + request.run +
-                      "' was trained on; --resume goes on with the same data");
+      throw UserError(
+          fmt::format("'{}' does not hold the data that '{}' was trained on; --resume goes on with the same data",
+                      request.config.data.path, request.run));
     }
     runs::move_data(request.run, request.config.data.path);
-    log.write("the data are at '" + request.config.data.path + "' from now on");
+    log.write(fmt::format("the data are at '{}' from now on", request.config.data.path));
   }
   std::unique_ptr<Progress> line;
   std::optional<double> time_left;
@@ -59,7 +61,7 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
     if (!line) line = std::make_unique<Progress>("train", state.total_steps, "steps", state.step - 1);
     std::string note = std::isnan(loss) ? "" : "loss " + significant(loss, 4);
     if (state.best) note += "  best " + job.describe_best(*state.best);
-    if (rate > 0) note += "  " + with_commas(std::llround(rate)) + " tokens/s";
+    if (rate > 0) note += fmt::format("  {} tokens/s", with_commas(std::llround(rate)));
     line->note(note);
     if (time_left) line->expect(*time_left);
     line->advance();
@@ -75,15 +77,17 @@ train::TrainResult run_job(const train::TrainRequest& request, train::Job& job, 
   train::TrainResult result = train::train(request, job, observer);
   line.reset();
   if (result.ending == train::Ending::kInterrupted) {
-    log.write("stopped at step " + with_commas(result.state.step) + "; go on with: cosformer train --resume " +
-              request.run);
+    log.write(fmt::format("stopped at step {}; go on with: cosformer train --resume {}", with_commas(result.state.step),
+                          request.run));
     throw Interrupted{};
   }
   if (result.ending == train::Ending::kStoppedEarly) log.write("stopped early: no better evaluation for a while");
-  log.write("trained " + with_commas(result.state.step) + " steps in " + human_seconds(result.state.seconds) + ", " +
-            with_commas(std::llround(result.tokens_per_second)) + " tokens/s while training, at most " +
-            human_bytes(result.peak_memory) + " of tensors; the process had " + human_bytes(result.peak_resident) +
-            " in the machine's memory");
+  log.write(
+      fmt::format("trained {} steps in {}, {} tokens/s while training, at most {} of tensors; the process had {} in "
+                  "the machine's memory",
+                  with_commas(result.state.step), human_seconds(result.state.seconds),
+                  with_commas(std::llround(result.tokens_per_second)), human_bytes(result.peak_memory),
+                  human_bytes(result.peak_resident)));
   return result;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::data {
@@ -12,7 +14,7 @@ bool reads_tokens(const DatasetInfo& info, const BatchOptions& options) {
   const bool tokens =
       options.reading == Reading::kAsContent ? info.content == Content::kTokens : options.reading == Reading::kTokens;
   if (tokens && info.vocabulary == 0) {
-    throw UserError("the data set '" + info.name + "' holds real numbers; they cannot be read as tokens");
+    throw UserError(fmt::format("the data set '{}' holds real numbers; they cannot be read as tokens", info.name));
   }
   return tokens;
 }
@@ -32,7 +34,7 @@ SequenceBatch collect(const std::vector<SequenceView>& views, const BatchOptions
   batch.width = packed ? longest : padded_width(longest, options);
   const std::int64_t elements = packed ? total : batch.rows * batch.width;
   if (elements > std::numeric_limits<std::int32_t>::max()) {
-    throw UserError("a batch has " + std::to_string(elements) + " elements; expected fewer than 2^31: make it smaller");
+    throw UserError(fmt::format("a batch has {} elements; expected fewer than 2^31: make it smaller", elements));
   }
   if (tokens) {
     batch.tokens.assign(static_cast<std::size_t>(elements), kPadToken);

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::data {
@@ -20,8 +22,8 @@ struct BatchStream::Cursor {
   void make_plan() {
     plan = std::make_shared<const EpochPlan>(plan_epoch(lengths, options, seed, position.epoch));
     if (plan->batches() == 0) {
-      throw UserError("an epoch of " + std::to_string(lengths.size()) +
-                      " examples has no batch; give more examples or a " + "smaller batch size");
+      throw UserError(fmt::format("an epoch of {} examples has no batch; give more examples or a smaller batch size",
+                                  lengths.size()));
     }
   }
 
@@ -58,9 +60,9 @@ BatchStream::BatchStream(DatasetPointer dataset, const BatchOptions& options, st
   cursor_->make_plan();
   batches_in_first_epoch_ = cursor_->plan->batches();
   if (start.batch >= batches_in_first_epoch_) {
-    throw UserError("cannot go on at batch " + std::to_string(start.batch) + " of epoch " +
-                    std::to_string(start.epoch) + ": the epoch has " + std::to_string(batches_in_first_epoch_) +
-                    " batches; were the data or the batch options changed?");
+    throw UserError(fmt::format(
+        "cannot go on at batch {} of epoch {}: the epoch has {} batches; were the data or the batch options changed?",
+        start.batch, start.epoch, batches_in_first_epoch_));
   }
   prefetcher_ = std::make_unique<Prefetcher>([cursor = cursor_] { return cursor->claim(); }, prefetch);
 }

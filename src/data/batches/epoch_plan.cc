@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/random.h"
 
@@ -94,8 +96,7 @@ std::int64_t padded_width(std::int64_t longest, const BatchOptions& options) {
 }
 
 std::span<const std::uint32_t> EpochPlan::batch(std::size_t number) const {
-  if (number >= ends_.size())
-    throw std::out_of_range("batch " + std::to_string(number) + " of " + std::to_string(ends_.size()));
+  if (number >= ends_.size()) throw std::out_of_range(fmt::format("batch {} of {}", number, ends_.size()));
   const std::size_t begin = number == 0 ? 0 : ends_[number - 1];
   return std::span(examples_).subspan(begin, ends_[number] - begin);
 }
@@ -104,7 +105,7 @@ EpochPlan plan_epoch(std::span<const Lengths> lengths, const BatchOptions& optio
                      std::uint64_t epoch) {
   require_possible(options);
   if (lengths.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw UserError("the data has " + std::to_string(lengths.size()) + " examples; expected fewer than 2^32");
+    throw UserError(fmt::format("the data has {} examples; expected fewer than 2^32", lengths.size()));
   }
   std::vector<Lengths> cut(lengths.begin(), lengths.end());
   for (Lengths& length : cut) length = {kept_length(length.first, options), kept_length(length.second, options)};

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/random.h"
 
@@ -48,8 +50,9 @@ class WindowBatches : public LmBatches {
   WindowBatches(CorpusPart part, TokenizerPointer tokenizer, const LmOptions& options)
       : part_(std::move(part)), tokenizer_(std::move(tokenizer)), options_(options) {
     if (options.rows < 1 || options.width < 1 || options.rows > (std::int64_t{1} << 31) / options.width - 1) {
-      throw UserError("a batch of " + std::to_string(options.rows) + " rows of " + std::to_string(options.width) +
-                      " tokens is not possible; expected at least one of each and less than 2^31 together");
+      throw UserError(fmt::format(
+          "a batch of {} rows of {} tokens is not possible; expected at least one of each and less than 2^31 together",
+          options.rows, options.width));
     }
   }
 
@@ -63,8 +66,7 @@ class WindowBatches : public LmBatches {
 
   LmBatch start(StreamPosition position) const {
     if (position.batch >= batches(position.epoch)) {
-      throw std::out_of_range("batch " + std::to_string(position.batch) + " of an epoch with " +
-                              std::to_string(batches(position.epoch)));
+      throw std::out_of_range(fmt::format("batch {} of an epoch with {}", position.batch, batches(position.epoch)));
     }
     LmBatch batch;
     batch.position = position;
@@ -130,9 +132,9 @@ class WindowBatches : public LmBatches {
 
   void require_one_batch() const {
     if (part_.tokens() >= tokens_per_batch()) return;
-    throw UserError("a text of " + std::to_string(part_.tokens()) + " tokens is too short for a batch of " +
-                    std::to_string(options_.rows) + " rows of " + std::to_string(options_.width) +
-                    "; give more text, or smaller batches");
+    throw UserError(
+        fmt::format("a text of {} tokens is too short for a batch of {} rows of {}; give more text, or smaller batches",
+                    part_.tokens(), options_.rows, options_.width));
   }
 
   const CorpusPart part_;
@@ -200,8 +202,8 @@ class WholeStream final : public WindowBatches {
   WholeStream(CorpusPart part, TokenizerPointer tokenizer, const LmOptions& options, std::int64_t context)
       : WindowBatches(std::move(part), std::move(tokenizer), options), context_(context) {
     if (context < 0 || context >= options.width) {
-      throw UserError("a context of " + std::to_string(context) + " tokens leaves none of a window of " +
-                      std::to_string(options.width) + " to predict; expected less");
+      throw UserError(fmt::format("a context of {} tokens leaves none of a window of {} to predict; expected less",
+                                  context, options.width));
     }
     if (part_.tokens() == 0) throw UserError("there is no text to evaluate on; give a validation or test part");
     const auto fresh = static_cast<std::uint64_t>(options.width - context);
@@ -240,9 +242,9 @@ StreamPosition LmBatches::after(StreamPosition position) const {
 
 void LmBatches::require_position(StreamPosition position) const {
   if (position.batch < batches(position.epoch)) return;
-  throw UserError("cannot go on at batch " + std::to_string(position.batch) + " of epoch " +
-                  std::to_string(position.epoch) + ": the epoch has " + std::to_string(batches(position.epoch)) +
-                  " batches; were the data or the batch options changed?");
+  throw UserError(fmt::format(
+      "cannot go on at batch {} of epoch {}: the epoch has {} batches; were the data or the batch options changed?",
+      position.batch, position.epoch, batches(position.epoch)));
 }
 
 std::unique_ptr<LmBatches> random_windows(CorpusPart part, TokenizerPointer tokenizer, const LmOptions& options,

@@ -2,14 +2,17 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::data {
 
 Prefetcher::Prefetcher(NextJob next_job, const PrefetchOptions& options) : next_job_(std::move(next_job)) {
   if (options.threads == 0 || options.ahead == 0) {
-    throw UserError("batches need at least one thread that makes them and room for one batch ahead; got " +
-                    std::to_string(options.threads) + " threads and " + std::to_string(options.ahead) + " ahead");
+    throw UserError(fmt::format(
+        "batches need at least one thread that makes them and room for one batch ahead; got {} threads and {} ahead",
+        options.threads, options.ahead));
   }
   slots_.resize(options.ahead);
   try {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -107,14 +108,14 @@ void build_cache(const std::string& path, const Sha256::Digest& key, const std::
   }
   for (const HashedFile& file : files) {
     if (file_stamp(file.path) != file.stamp) {
-      throw Failure("'" + file.path + "' was changed while it was tokenised; run again when it is complete");
+      throw Failure(fmt::format("'{}' was changed while it was tokenised; run again when it is complete", file.path));
     }
   }
   if (writer.counts().tokens == 0) {
     const std::string first =
         report.first_reasons.empty() ? "" : "; the first row left out: " + report.first_reasons[0];
-    throw UserError("there is no text in '" + paths.front() + "'" + (paths.size() > 1 ? " and the other files" : "") +
-                    first + "; give files that hold some");
+    throw UserError(fmt::format("there is no text in '{}'{}{}; give files that hold some", paths.front(),
+                                paths.size() > 1 ? " and the other files" : "", first));
   }
   writer.finish(description_of(files, options, tokenizer, report));
 }
@@ -148,8 +149,9 @@ void require_possible(const CorpusOptions& options) {
   if (options.text_field.empty()) throw UserError("the name of the text field is empty; expected a key of JSONL rows");
   const double valid = options.valid_fraction, test = options.test_fraction;
   if (!(valid >= 0 && valid < 1) || !(test >= 0 && test < 1) || !(valid + test < 1)) {
-    throw UserError("the shares that are held out must be from 0 to below 1 together; got " + std::to_string(valid) +
-                    " for validation and " + std::to_string(test) + " for the test");
+    throw UserError(fmt::format(
+        "the shares that are held out must be from 0 to below 1 together; got {} for validation and {} for the test",
+        valid, test));
   }
 }
 
@@ -159,7 +161,8 @@ DocumentRule document_rule(const std::string& name) {
   for (const auto& [rule, known] : kRules) {
     if (name == known) return rule;
   }
-  throw UserError("there is no rule for documents '" + name + "'; expected files, blank_lines, lines or stream");
+  throw UserError(
+      fmt::format("there is no rule for documents '{}'; expected files, blank_lines, lines or stream", name));
 }
 
 std::string document_rule_name(DocumentRule rule) {
@@ -174,7 +177,7 @@ Corpus open_corpus(const CorpusOptions& options, TokenizerPointer tokenizer) {
   const std::string folder = options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw UserError("cannot make the cache folder '" + folder + "': " + error.message());
+  if (error) throw UserError(fmt::format("cannot make the cache folder '{}': {}", folder, error.message()));
 
   Corpus corpus;
   const auto open_part = [&](const std::vector<std::string>& files) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <fmt/core.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -125,7 +126,7 @@ void TokenCacheWriter::finish(std::string description) {
 }
 
 void TokenCache::refuse(const std::string& reason) const {
-  throw UserError("cannot read '" + path() + "' as a cache of tokens: " + reason + "; remove it");
+  throw UserError(fmt::format("cannot read '{}' as a cache of tokens: {}; remove it", path(), reason));
 }
 
 // Nothing is allocated before the sizes that the file announces are known to be its own.
@@ -205,8 +206,8 @@ void TokenCache::read(std::uint64_t begin, std::span<std::int32_t> destination) 
   for (std::uint64_t piece = begin * size / kPiece; piece <= last; ++piece) {
     if (piece_is_intact(piece)) continue;
     ::unlink(path().c_str());
-    throw Failure("the cache of tokens '" + path() +
-                  "' is damaged (a checksum differs) and was removed; run again to make it anew");
+    throw Failure(fmt::format(
+        "the cache of tokens '{}' is damaged (a checksum differs) and was removed; run again to make it anew", path()));
   }
   const std::uint64_t place = sizeof(Header) + begin * size;
   if (narrow_) {

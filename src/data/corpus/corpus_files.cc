@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
@@ -117,8 +118,9 @@ void add_folder(const std::string& folder, std::vector<FolderIdentity>& inside, 
   if (std::find(inside.begin(), inside.end(), identity) != inside.end()) return;
   for (const std::string& name : names_in_folder(folder, "")) files.push_back(folder + "/" + name);
   if (files.size() > kMostFiles) {
-    throw UserError("the folder '" + folder + "' and those around it hold more than " + std::to_string(kMostFiles) +
-                    " files; join small files into larger ones");
+    throw UserError(
+        fmt::format("the folder '{}' and those around it hold more than {} files; join small files into larger ones",
+                    folder, kMostFiles));
   }
   inside.push_back(identity);
   for (const std::string& name : folders_in_folder(folder)) add_folder(folder + "/" + name, inside, files);
@@ -131,12 +133,12 @@ FileStamp file_stamp(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) {
-      throw UserError("cannot read '" + path + "': there is no such file; check the path");
+      throw UserError(fmt::format("cannot read '{}': there is no such file; check the path", path));
     }
     throw file_failure("examine", path, errno);
   }
   if (!S_ISREG(status.st_mode)) {
-    throw UserError("cannot read '" + path + "': it is not a regular file; give files or folders of text");
+    throw UserError(fmt::format("cannot read '{}': it is not a regular file; give files or folders of text", path));
   }
   return {static_cast<std::uint64_t>(status.st_size), static_cast<std::uint64_t>(status.st_dev),
           static_cast<std::uint64_t>(status.st_ino), nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
@@ -173,7 +175,7 @@ std::vector<HashedFile> hash_files(const std::vector<std::string>& paths, const 
       if (progress) progress(done, total);
     });
     if (file_stamp(file.path) != file.stamp) {
-      throw Failure("'" + file.path + "' was changed while it was read; run again when it is complete");
+      throw Failure(fmt::format("'{}' was changed while it was read; run again when it is complete", file.path));
     }
     known.erase(names[i]);
     if (std::max(file.stamp.modified_ns, file.stamp.changed_ns) < begun - kFreshNs) {
@@ -199,7 +201,7 @@ std::vector<std::string> corpus_files(const std::vector<std::string>& files_and_
     std::vector<FolderIdentity> inside;
     add_folder(path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path, inside, files);
     if (files.size() == before)
-      throw UserError("the folder '" + path + "' holds no files; give files or folders of text");
+      throw UserError(fmt::format("the folder '{}' holds no files; give files or folders of text", path));
   }
   return files;
 }

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_cache.h"
 
@@ -52,8 +54,8 @@ std::size_t CorpusPart::run_at(std::uint64_t place) const {
 void CorpusPart::read(std::uint64_t begin, std::span<std::int32_t> destination) const {
   if (destination.empty()) return;
   if (begin > tokens() || destination.size() > tokens() - begin) {
-    throw std::out_of_range("tokens " + std::to_string(begin) + " to " + std::to_string(begin + destination.size()) +
-                            " of a part with " + std::to_string(tokens()));
+    throw std::out_of_range(
+        fmt::format("tokens {} to {} of a part with {}", begin, begin + destination.size(), tokens()));
   }
   for (std::size_t run = run_at(begin); !destination.empty(); ++run) {
     const std::uint64_t end = run + 1 < runs_.size() ? runs_[run + 1].part_begin : tokens();

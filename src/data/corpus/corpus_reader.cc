@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/white_space.h"
 #include "data/readers/text_encoding.h"
@@ -87,11 +89,11 @@ std::size_t BlockReader::find_cut(bool& continues) const {
 void BlockReader::refuse_long_piece() const {
   const bool lines = jsonl_ || rule_ == DocumentRule::kLines || cuts_ != TextCuts::kAtDocuments;
   const bool by_tokenizer = !jsonl_ && rule_ != DocumentRule::kLines && cuts_ != TextCuts::kAnywhere;
-  throw UserError("cannot read '" + files_[next_file_ - 1] + "': a " + (lines ? "line" : "document") +
-                  " in it is longer than " + std::to_string(longest_ >> 20) +
-                  " MB, and is tokenised as one; cut it into several" +
-                  (by_tokenizer ? ", take data.tokenizer=bytes, which cuts anywhere," : "") +
-                  " or raise data.max_line_megabytes (of cosformer data: --max-line-megabytes)");
+  throw UserError(
+      fmt::format("cannot read '{}': a {} in it is longer than {} MB, and is tokenised as one; cut it into several{} "
+                  "or raise data.max_line_megabytes (of cosformer data: --max-line-megabytes)",
+                  files_[next_file_ - 1], lines ? "line" : "document", longest_ >> 20,
+                  by_tokenizer ? ", take data.tokenizer=bytes, which cuts anywhere," : ""));
 }
 
 void BlockReader::take(std::size_t size, bool continues, TextBlock& block) {

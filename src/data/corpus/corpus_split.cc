@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/random.h"
 #include "base/table.h"
@@ -85,11 +87,10 @@ SplitParts end_of_tokens(const std::shared_ptr<const TokenCache>& cache, const T
   const bool too_short = (shares.valid > 0 && valid < kLeastTokens) || (shares.test > 0 && test < kLeastTokens) ||
                          valid + test >= cache->tokens();
   if (too_short) {
-    throw UserError("the text of " + with_commas(static_cast<long long>(cache->tokens())) +
-                    " tokens is too short to hold a part of it out (validation: " + percent(shares.valid) +
-                    ", test: " + percent(shares.test) +
-                    "); give more text, a larger share (data.valid_fraction, data.test_fraction), or files of their "
-                    "own for validation and test");
+    throw UserError(fmt::format(
+        "the text of {} tokens is too short to hold a part of it out (validation: {}, test: {}); give more text, a "
+        "larger share (data.valid_fraction, data.test_fraction), or files of their own for validation and test",
+        with_commas(static_cast<long long>(cache->tokens())), percent(shares.valid), percent(shares.test)));
   }
   std::uint64_t least = cache->tokens() - valid - test;
   for (const std::uint64_t part : {valid, test}) least = part > 0 ? std::min(least, part) : least;
@@ -135,8 +136,8 @@ SplitParts split_cache(const std::shared_ptr<const TokenCache>& cache, const Tok
   SplitParts result = split(cache, tokenizer, {valid_fraction, test_fraction}, seed);
   const auto total = static_cast<double>(cache->tokens());
   const auto share = [&](const CorpusPart& part) { return percent(static_cast<double>(part.tokens()) / total); };
-  if (test_fraction > 0) result.how = "test: " + share(result.test) + ", " + result.how;
-  if (valid_fraction > 0) result.how = "validation: " + share(result.valid) + ", " + result.how;
+  if (test_fraction > 0) result.how = fmt::format("test: {}, {}", share(result.test), result.how);
+  if (valid_fraction > 0) result.how = fmt::format("validation: {}, {}", share(result.valid), result.how);
   return result;
 }
 

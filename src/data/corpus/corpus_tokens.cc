@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -101,16 +102,17 @@ void for_each_row(const TextBlock& block, const std::string& path, const std::st
       return reporter.bad(path, "line", line,
                           object.is_discarded()
                               ? "it is not valid JSON; expected one object on the line"
-                              : std::string("it is of type ") + object.type_name() + "; expected a JSON object");
+                              : fmt::format("it is of type {}; expected a JSON object", object.type_name()));
     }
     const auto found = object.find(text_field);
     if (found == object.end()) {
-      return reporter.bad(path, "line", line, "the object has no key " + excerpt(text_field) + " for its text");
+      return reporter.bad(path, "line", line,
+                          fmt::format("the object has no key {} for its text", excerpt(text_field)));
     }
     if (!found->is_string()) {
       return reporter.bad(
           path, "line", line,
-          "the value of " + excerpt(text_field) + " is of type " + found->type_name() + "; expected a text");
+          fmt::format("the value of {} is of type {}; expected a text", excerpt(text_field), found->type_name()));
     }
     const auto& document = found->get_ref<const std::string&>();
     if (document.empty()) return reporter.bad(path, "line", line, "the text is empty; expected at least one character");

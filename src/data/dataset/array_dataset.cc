@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
+
 namespace cosformer::data {
 
 ArrayDataset::ArrayDataset(DatasetInfo info, Arrays arrays, std::shared_ptr<const void> owner)
@@ -26,7 +28,7 @@ Lengths ArrayDataset::lengths(std::size_t index) const {
 }
 
 Example ArrayDataset::get(std::size_t index) const {
-  if (index >= size()) throw std::out_of_range("example " + std::to_string(index) + " of " + std::to_string(size()));
+  if (index >= size()) throw std::out_of_range(fmt::format("example {} of {}", index, size()));
   if (info_.pairs) return {sequence(2 * index), sequence(2 * index + 1), label(index)};
   return {sequence(index), {arrays_.type, nullptr, 0}, label(index)};
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/core.h>
+
 #include "base/formats/white_space.h"
 #include "base/table.h"
 
@@ -62,16 +64,16 @@ std::string describe_classes(const std::vector<ClassCount>& classes) {
   if (classes.size() > kMostShown) {
     std::stable_sort(shown.begin(), shown.end(),
                      [](const ClassCount& a, const ClassCount& b) { return a.total() > b.total(); });
-    rest = ", and " + number(classes.size() - kMostShown) + " more, down to " + excerpt(shown.back().name) + " with " +
-           number(shown.back().total());
+    rest = fmt::format(", and {} more, down to {} with {}", number(classes.size() - kMostShown),
+                       excerpt(shown.back().name), number(shown.back().total()));
     shown.resize(kMostShown);
   }
   std::string text;
   for (const ClassCount& c : shown) {
-    text += (text.empty() ? "" : ", ") + excerpt(c.name) + " " + number(c.train) + " + " + number(c.valid) + " + " +
-            number(c.test);
+    text += fmt::format("{}{} {} + {} + {}", text.empty() ? "" : ", ", excerpt(c.name), number(c.train),
+                        number(c.valid), number(c.test));
   }
-  return "classes, with their training, validation and test examples: " + text + rest;
+  return fmt::format("classes, with their training, validation and test examples: {}{}", text, rest);
 }
 
 std::vector<std::string> doubts_about_classes(const std::vector<ClassCount>& classes) {
@@ -85,14 +87,17 @@ std::vector<std::string> doubts_about_classes(const std::vector<ClassCount>& cla
   for (const auto& [name, group] : alike) {
     if (group.size() < 2) continue;
     std::vector<std::string> members;
-    for (const ClassCount* c : group) members.push_back(excerpt(c->name) + " (" + number(c->total()) + " examples)");
-    doubts.push_back("the classes " + listed(members) +
-                     " differ in case or white space alone; if they are meant as one, write them alike");
+    for (const ClassCount* c : group)
+      members.push_back(fmt::format("{} ({} examples)", excerpt(c->name), number(c->total())));
+    doubts.push_back(
+        fmt::format("the classes {} differ in case or white space alone; if they are meant as one, write them alike",
+                    listed(members)));
   }
   if (classes.size() >= kManyClasses && 2 * classes.size() > examples) {
-    doubts.push_back(number(classes.size()) + " classes in " + number(examples) +
-                     " examples: hardly one occurs twice, so there is nothing to learn them from; is "
-                     "data.label_column the column of the labels?");
+    doubts.push_back(
+        fmt::format("{} classes in {} examples: hardly one occurs twice, so there is nothing to learn them from; is "
+                    "data.label_column the column of the labels?",
+                    number(classes.size()), number(examples)));
   }
   return doubts;
 }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
@@ -45,7 +46,7 @@ std::uint64_t padded(std::uint64_t bytes) {
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-  throw UserError("cannot read '" + path + "' as a data set: " + reason + "; generate or copy it again");
+  throw UserError(fmt::format("cannot read '{}' as a data set: {}; generate or copy it again", path, reason));
 }
 
 std::string description_of(const DatasetInfo& info) {
@@ -115,8 +116,7 @@ Header checked_header(const RegularFile& file) {
     refuse(path, "its header is damaged");
   }
   if (header.version != kVersion) {
-    refuse(path,
-           "it has version " + std::to_string(header.version) + " of the format; expected " + std::to_string(kVersion));
+    refuse(path, fmt::format("it has version {} of the format; expected {}", header.version, kVersion));
   }
   // Nothing in a file can be counted higher than its bytes, which also keeps the sums of Layout from overflowing.
   const std::uint64_t most = file.size();
@@ -125,7 +125,7 @@ Header checked_header(const RegularFile& file) {
     refuse(path, "its header contradicts the size of the file");
   }
   if (const std::uint64_t expected = Layout(header).file_size; expected != file.size()) {
-    refuse(path, "it has " + std::to_string(file.size()) + " bytes; expected " + std::to_string(expected));
+    refuse(path, fmt::format("it has {} bytes; expected {}", file.size(), expected));
   }
   return header;
 }

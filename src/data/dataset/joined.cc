@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
+
 namespace cosformer::data {
 namespace {
 
@@ -38,7 +40,7 @@ class Joined : public Dataset {
       if (index < part->size()) return *part;
       index -= part->size();
     }
-    throw std::out_of_range("the joined data sets have " + std::to_string(size_) + " examples");
+    throw std::out_of_range(fmt::format("the joined data sets have {} examples", size_));
   }
 
   std::vector<DatasetPointer> parts_;

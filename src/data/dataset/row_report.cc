@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::data {
@@ -36,11 +38,11 @@ void LoadReport::add(const LoadReport& other) {
 }
 
 void refuse_file(const std::string& path, const std::string& reason) {
-  throw UserError("cannot read '" + path + "': " + reason);
+  throw UserError(fmt::format("cannot read '{}': {}", path, reason));
 }
 
 void RowReporter::bad(const std::string& path, std::string_view unit, std::uint64_t number, const std::string& reason) {
-  bad_at("'" + path + "' " + std::string(unit) + " " + std::to_string(number), reason);
+  bad_at(fmt::format("'{}' {} {}", path, std::string(unit), number), reason);
 }
 
 void RowReporter::bad_file(const std::string& path, const std::string& reason) {
@@ -58,8 +60,7 @@ Loaded RowReporter::finish(const std::string& path, DatasetBuilder& builder, Dat
   report_.rows_used = builder.size();
   if (builder.size() == 0) {
     const std::string first = report_.first_reasons.empty() ? "" : "; the first: " + report_.first_reasons.front();
-    refuse_file(path,
-                "it holds no usable row (" + std::to_string(report_.rows_skipped) + " were skipped" + first + ")");
+    refuse_file(path, fmt::format("it holds no usable row ({} were skipped{})", report_.rows_skipped, first));
   }
   return {builder.finish(std::move(info)), std::move(report_), std::move(lines_)};
 }

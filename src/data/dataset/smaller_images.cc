@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/dataset/array_dataset.h"
 
@@ -13,13 +15,12 @@ namespace cosformer::data {
 DatasetPointer smaller_images(const DatasetPointer& images, std::int64_t factor) {
   DatasetInfo info = images->info();
   if (info.width == 0) {
-    throw UserError("data.shrink is " + std::to_string(factor) + ", but '" + info.name +
-                    "' holds no images; leave it at 1");
+    throw UserError(fmt::format("data.shrink is {}, but '{}' holds no images; leave it at 1", factor, info.name));
   }
   if (info.width % factor != 0 || info.height % factor != 0) {
-    throw UserError("data.shrink is " + std::to_string(factor) + ", and the images of '" + info.name + "' have " +
-                    std::to_string(info.width) + " x " + std::to_string(info.height) +
-                    " pixels; expected a divisor of both sides");
+    throw UserError(
+        fmt::format("data.shrink is {}, and the images of '{}' have {} x {} pixels; expected a divisor of both sides",
+                    factor, info.name, info.width, info.height));
   }
   const std::int64_t width = info.width / factor, height = info.height / factor, square = factor * factor;
   DatasetBuilder builder(ElementType::kU8);

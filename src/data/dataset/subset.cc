@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/random.h"
 
@@ -18,7 +20,7 @@ class Subset : public Dataset {
   Subset(DatasetPointer whole, std::vector<std::size_t> indices)
       : whole_(std::move(whole)), indices_(std::move(indices)) {
     for (const std::size_t index : indices_) {
-      if (index >= whole_->size()) throw std::out_of_range("example " + std::to_string(index) + " is not in the data");
+      if (index >= whole_->size()) throw std::out_of_range(fmt::format("example {} is not in the data", index));
     }
   }
 
@@ -82,8 +84,7 @@ DatasetPointer select_examples(DatasetPointer whole, std::vector<std::size_t> in
 
 DatasetPointer slice(DatasetPointer whole, std::size_t begin, std::size_t end) {
   if (begin > end || end > whole->size()) {
-    throw std::out_of_range("examples " + std::to_string(begin) + " to " + std::to_string(end) + " of " +
-                            std::to_string(whole->size()));
+    throw std::out_of_range(fmt::format("examples {} to {} of {}", begin, end, whole->size()));
   }
   std::vector<std::size_t> indices(end - begin);
   std::iota(indices.begin(), indices.end(), begin);
@@ -104,11 +105,11 @@ DatasetPointer sample(DatasetPointer whole, std::size_t count, std::uint64_t see
 
 HeldOut hold_out(const DatasetPointer& whole, double fraction, std::uint64_t seed) {
   if (!(fraction > 0.0 && fraction < 1.0)) {
-    throw UserError("cannot hold out a fraction of " + std::to_string(fraction) +
-                    " of the examples; expected a number " + "between 0 and 1");
+    throw UserError(
+        fmt::format("cannot hold out a fraction of {} of the examples; expected a number between 0 and 1", fraction));
   }
   const std::size_t size = whole->size();
-  if (size < 2) throw UserError("cannot hold out a part of " + std::to_string(size) + " examples; expected at least 2");
+  if (size < 2) throw UserError(fmt::format("cannot hold out a part of {} examples; expected at least 2", size));
   const auto wanted = static_cast<std::size_t>(std::llround(fraction * static_cast<double>(size)));
   const std::size_t count = std::clamp<std::size_t>(wanted, 1, size - 1);
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "data/dataset/row_report.h"
@@ -25,7 +27,7 @@ ClassLabels::ClassLabels(std::vector<std::string> names, UnknownLabels* unknown)
     : given_(!names.empty()), unknown_(unknown), names_(std::move(names)) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!numbers_.emplace(names_[i], static_cast<std::int32_t>(i)).second) {
-      throw UserError("the class " + excerpt(names_[i]) + " is named twice; expected different names");
+      throw UserError(fmt::format("the class {} is named twice; expected different names", excerpt(names_[i])));
     }
   }
 }
@@ -47,13 +49,13 @@ std::int32_t ClassLabels::number_of(const std::string& name) {
   if (given_) {
     std::string known;
     for (std::size_t i = 0; i < std::min<std::size_t>(names_.size(), 10); ++i) known += (i > 0 ? ", " : "") + names_[i];
-    throw UserError("the label is " + excerpt(name) + "; expected one of " + known +
-                    (names_.size() > 10 ? ", ..." : ""));
+    throw UserError(
+        fmt::format("the label is {}; expected one of {}{}", excerpt(name), known, names_.size() > 10 ? ", ..." : ""));
   }
   if (name.empty()) throw UserError("the label is empty; expected the name of a class");
   if (names_.size() == kMostClasses) {
-    throw UserError("the label " + excerpt(name) + " would be class " + std::to_string(kMostClasses + 1) +
-                    "; expected at most " + std::to_string(kMostClasses) + " (is this the label's column?)");
+    throw UserError(fmt::format("the label {} would be class {}; expected at most {} (is this the label's column?)",
+                                excerpt(name), kMostClasses + 1, kMostClasses));
   }
   const auto number = static_cast<std::int32_t>(names_.size());
   names_.push_back(name);

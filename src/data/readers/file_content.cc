@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/unpacked_file.h"
 
@@ -40,12 +42,12 @@ bool natural_less(const std::string& a, const std::string& b) {
 
 std::vector<std::string> sorted_names(const std::string& folder, std::string_view ending, bool folders) {
   if (!is_folder(folder)) {
-    throw UserError("cannot read the folder '" + folder + "': there is no such folder; check the path");
+    throw UserError(fmt::format("cannot read the folder '{}': there is no such folder; check the path", folder));
   }
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator items(folder, error);
-  if (error) throw UserError("cannot read the folder '" + folder + "': " + error.message());
+  if (error) throw UserError(fmt::format("cannot read the folder '{}': {}", folder, error.message()));
   for (const auto& item : items) {
     std::string name = item.path().filename().string();
     if (name.starts_with('.') || !name.ends_with(ending) || item.is_directory(error) != folders) continue;

@@ -2,6 +2,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/delimited_text.h"
 #include "data/readers/file_content.h"
@@ -70,13 +72,13 @@ Loaded load_imdb_tsv(const std::string& path, const ImdbOptions& options) {
   RowReporter reporter(options.rows);
   for_each_row(path, reporter, [&](const std::vector<std::string>& fields) {
     if (fields.size() < 2) {
-      throw UserError("it has " + std::to_string(fields.size()) +
-                      " columns; expected at least 2, the label first and the text last");
+      throw UserError(
+          fmt::format("it has {} columns; expected at least 2, the label first and the text last", fields.size()));
     }
     const std::string& label = fields.front();
     const bool positive = label == "1" || label == "pos";
     if (!positive && label != "0" && label != "neg") {
-      throw UserError("the label is " + excerpt(label) + "; expected 0, 1, neg or pos");
+      throw UserError(fmt::format("the label is {}; expected 0, 1, neg or pos", excerpt(label)));
     }
     builder.add(checked_text(fields.back(), options, reporter), positive ? 1 : 0);
   });
@@ -88,12 +90,12 @@ Loaded load_aan(const std::string& path, const ImdbOptions& options) {
   RowReporter reporter(options.rows);
   for_each_row(path, reporter, [&](const std::vector<std::string>& fields) {
     if (fields.size() != 5) {
-      throw UserError("it has " + std::to_string(fields.size()) + " columns; expected 5: label, two ids, two texts");
+      throw UserError(fmt::format("it has {} columns; expected 5: label, two ids, two texts", fields.size()));
     }
     const std::string& label = fields[0];
     const bool cites = label == "1.0" || label == "1";
     if (!cites && label != "0.0" && label != "0") {
-      throw UserError("the label is " + excerpt(label) + "; expected 0.0 or 1.0");
+      throw UserError(fmt::format("the label is {}; expected 0.0 or 1.0", excerpt(label)));
     }
     const std::string_view first = checked_text(fields[3], options, reporter);
     builder.add_pair(first, checked_text(fields[4], options, reporter), cites ? 1 : 0);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/white_space.h"
 #include "data/readers/class_labels.h"
@@ -32,12 +34,11 @@ Number parse_number(std::string_view field, std::size_t column, std::string_view
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::invalid_argument || end != text.data() + text.size() || text.empty()) {
-    throw UserError("column " + std::to_string(column + 1) + " is " + excerpt(field) + "; expected " +
-                    std::string(expected));
+    throw UserError(fmt::format("column {} is {}; expected {}", column + 1, excerpt(field), std::string(expected)));
   }
   if (error != std::errc{}) {
-    throw UserError("column " + std::to_string(column + 1) + " is " + excerpt(field) +
-                    ", which is out of range; expected " + std::string(expected));
+    throw UserError(fmt::format("column {} is {}, which is out of range; expected {}", column + 1, excerpt(field),
+                                std::string(expected)));
   }
   return number;
 }
@@ -49,8 +50,8 @@ class NumberCollector {
   // Row by row, all or nothing; throws UserError with the reason alone.
   void add(const std::vector<std::string>& fields, std::size_t label_column, ClassLabels& labels) {
     if (label_column != kAbsent && (label_column >= fields.size() || fields.size() < 2)) {
-      throw UserError("it has " + std::to_string(fields.size()) + " columns; expected at least " +
-                      std::to_string(std::max<std::size_t>(label_column + 1, 2)) + ", the label and a number");
+      throw UserError(fmt::format("it has {} columns; expected at least {}, the label and a number", fields.size(),
+                                  std::max<std::size_t>(label_column + 1, 2)));
     }
     row_tokens_.clear();
     row_values_.clear();
@@ -89,8 +90,7 @@ class NumberCollector {
     const std::int64_t bound =
         options_.vocabulary > 0 ? options_.vocabulary - kFirstToken : std::int64_t{kGreatestToken} + 1;
     if (token < 0 || token >= bound) {
-      throw UserError("column " + std::to_string(column + 1) + " is " + std::to_string(token) +
-                      "; expected a token from 0 to " + std::to_string(bound - 1));
+      throw UserError(fmt::format("column {} is {}; expected a token from 0 to {}", column + 1, token, bound - 1));
     }
     return static_cast<std::int32_t>(token);
   }
@@ -98,7 +98,7 @@ class NumberCollector {
   static float checked_value(const std::string& field, std::size_t column) {
     const auto value = parse_number<float>(field, column, "a finite number");
     if (!std::isfinite(value)) {
-      throw UserError("column " + std::to_string(column + 1) + " is " + excerpt(field) + "; expected a finite number");
+      throw UserError(fmt::format("column {} is {}; expected a finite number", column + 1, excerpt(field)));
     }
     return value;
   }
@@ -132,8 +132,8 @@ Loaded load_numbers(const std::string& path, const NumberOptions& options) {
 
 Loaded parse_numbers(const std::string& path, std::string_view content, const NumberOptions& options) {
   if (options.vocabulary != 0 && options.vocabulary <= kFirstToken) {
-    throw UserError("a vocabulary of " + std::to_string(options.vocabulary) +
-                    " ids holds no token; expected at least " + std::to_string(kFirstToken + 1));
+    throw UserError(fmt::format("a vocabulary of {} ids holds no token; expected at least {}", options.vocabulary,
+                                kFirstToken + 1));
   }
   refuse_wide_text(path, content);
   DelimitedText rows(content, options.delimiter, Quoting::kRfc4180);

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "data/readers/delimited_text.h"
 
 namespace cosformer::data {
@@ -41,8 +43,8 @@ std::string separator_hint(std::string_view content, char separator) {
   for (const auto& [other, name] : kSeparators) {
     const std::size_t columns = other == separator ? 1 : columns_at(content, other);
     if (columns < 2) continue;
-    return "; split at " + separator_name(separator) + " its lines have one column, at " + separator_name(other) +
-           " they have " + std::to_string(columns) + ": set data.separator=" + name;
+    return fmt::format("; split at {} its lines have one column, at {} they have {}: set data.separator={}",
+                       separator_name(separator), separator_name(other), columns, name);
   }
   return "";
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "data/dataset/row_report.h"
@@ -29,12 +31,15 @@ std::size_t find_column(const std::string& path, const std::vector<std::string>&
   for (std::size_t i = 0; i < std::min<std::size_t>(header.size(), 10); ++i)
     columns += (i > 0 ? ", " : "") + excerpt(header[i]);
   if (header.empty()) {
-    refuse_file(path, "there is no column " + excerpt(column) +
-                          "; expected a number from 1 on, as the file has no header (data.header)");
+    refuse_file(
+        path, fmt::format("there is no column {}; expected a number from 1 on, as the file has no header (data.header)",
+                          excerpt(column)));
   }
-  refuse_file(path, "there is no column " + excerpt(column) + "; it has " + columns +
-                        (header.size() > 10 ? ", ..." : "") +
-                        ". data.text_column, data.label_column and the like say which to read");
+  refuse_file(
+      path,
+      fmt::format(
+          "there is no column {}; it has {}{}. data.text_column, data.label_column and the like say which to read",
+          excerpt(column), columns, header.size() > 10 ? ", ..." : ""));
 }
 
 }  // namespace cosformer::data

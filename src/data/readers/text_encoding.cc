@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::data {
@@ -30,8 +32,9 @@ std::string wide_encoding(std::string_view text) {
 void refuse_wide_text(const std::string& path, std::string_view beginning) {
   const std::string encoding = wide_encoding(beginning);
   if (encoding.empty()) return;
-  throw UserError("cannot read '" + path + "': it is " + encoding + " text; expected UTF-8. Convert it: iconv -f " +
-                  encoding + " -t UTF-8 '" + path + "' > converted");
+  throw UserError(
+      fmt::format("cannot read '{}': it is {} text; expected UTF-8. Convert it: iconv -f {} -t UTF-8 '{}' > converted",
+                  path, encoding, encoding, path));
 }
 
 }  // namespace cosformer::data

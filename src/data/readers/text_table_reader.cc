@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -127,16 +128,15 @@ void collect_table(const std::string& path, std::string_view content, TextFormat
     }
     collector.add(row.line, [&](const std::string& column) {
       if (!header.empty() && row.fields.size() != header.size()) {
-        throw UserError("it has " + std::to_string(row.fields.size()) + " columns; expected " +
-                        std::to_string(header.size()) + " as in the header");
+        throw UserError(
+            fmt::format("it has {} columns; expected {} as in the header", row.fields.size(), header.size()));
       }
       std::size_t place = 0;
       for (const auto& [name, index] : places) place = name == column ? index : place;
       const bool optional = options.label_optional && column == options.label_column;
       if (optional && place >= row.fields.size()) return std::string();  // kAbsent among them
       if (place >= row.fields.size()) {
-        throw UserError("it has " + std::to_string(row.fields.size()) + " columns; expected at least " +
-                        std::to_string(place + 1) + hint());
+        throw UserError(fmt::format("it has {} columns; expected at least {}{}", row.fields.size(), place + 1, hint()));
       }
       return row.fields[place];
     });
@@ -149,8 +149,8 @@ std::string text_of_value(const Json& object, const std::string& key, bool optio
   if (found == object.end()) throw UserError("the object has no key " + excerpt(key));
   if (found->is_string()) return found->get<std::string>();
   if (found->is_number() || found->is_boolean()) return found->dump();
-  throw UserError("the value of " + excerpt(key) + " is of type " + found->type_name() +
-                  "; expected a text or a number");
+  throw UserError(
+      fmt::format("the value of {} is of type {}; expected a text or a number", excerpt(key), found->type_name()));
 }
 
 void collect_json_lines(std::string_view content, const TextOptions& options, TextCollector& collector) {
@@ -162,7 +162,7 @@ void collect_json_lines(std::string_view content, const TextOptions& options, Te
     if (!object.is_object()) {
       collector.bad(row.line, object.is_discarded()
                                   ? "it is not valid JSON; expected one object on the line"
-                                  : std::string("it is of type ") + object.type_name() + "; expected a JSON object");
+                                  : fmt::format("it is of type {}; expected a JSON object", object.type_name()));
       continue;
     }
     collector.add(row.line, [&](const std::string& key) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -30,9 +31,9 @@ FileDescriptor opened(const std::string& path) {
   if (file.is_open()) return file;
   switch (errno) {
     case ENOENT:
-    case ENOTDIR: throw UserError("cannot read '" + path + "': there is no such file; check the path");
-    case EACCES: throw UserError("cannot read '" + path + "': permission denied; make the file readable");
-    case ENXIO: throw UserError("cannot read '" + path + "': it is not a regular file; give the path of one");
+    case ENOTDIR: throw UserError(fmt::format("cannot read '{}': there is no such file; check the path", path));
+    case EACCES: throw UserError(fmt::format("cannot read '{}': permission denied; make the file readable", path));
+    case ENXIO: throw UserError(fmt::format("cannot read '{}': it is not a regular file; give the path of one", path));
     default: throw file_failure("open", path, errno);
   }
 }
@@ -43,11 +44,12 @@ OpenedFile open_for_reading(const std::string& path) {
   OpenedFile open{opened(path)};
   struct stat status {};
   if (::fstat(open.file.number(), &status) != 0) throw file_failure("examine", path, errno);
-  if (S_ISDIR(status.st_mode)) throw UserError("cannot read '" + path + "': it is a folder; give the path of a file");
+  if (S_ISDIR(status.st_mode))
+    throw UserError(fmt::format("cannot read '{}': it is a folder; give the path of a file", path));
   open.is_regular = S_ISREG(status.st_mode);
   if (!open.is_regular && !was_given_open(path)) {
-    throw UserError("cannot read '" + path +
-                    "': it is not a regular file; give the path of one, or pipe its content in");
+    throw UserError(
+        fmt::format("cannot read '{}': it is not a regular file; give the path of one, or pipe its content in", path));
   }
   if (open.is_regular) open.size = static_cast<std::uint64_t>(status.st_size);
   return open;
@@ -93,7 +95,7 @@ std::size_t UnpackedFile::read(char* to, std::size_t size) {
     ::gzerror(stream_->file, &code);
     if (code == Z_ERRNO) throw file_failure("read", path_, errno);
     if (got < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
-      throw UserError("cannot read '" + path_ + "': its gzip data is damaged or cut short; download it again");
+      throw UserError(fmt::format("cannot read '{}': its gzip data is damaged or cut short; download it again", path_));
     }
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
@@ -106,14 +108,15 @@ std::size_t UnpackedFile::read(char* to, std::size_t size) {
 void UnpackedFile::require_reasonable() const {
   if (!is_regular_) {
     if (unpacked_ <= kMostOfAPipe) return;
-    throw UserError("cannot read '" + path_ + "': more than a gigabyte came through the pipe; write it to a file and " +
-                    "give its path");
+    throw UserError(fmt::format(
+        "cannot read '{}': more than a gigabyte came through the pipe; write it to a file and give its path", path_));
   }
   if (unpacked_ <= kSmall || ::gzdirect(stream_->file) != 0) return;
   if (unpacked_ / kUsualUnpacking > consumed()) {
-    throw UserError("cannot read '" + path_ + "': it unpacks to more than " + std::to_string(kUsualUnpacking) +
-                    " times its own size, as text does not; if it is meant so, unpack it (gunzip) and give the file "
-                    "that comes out");
+    throw UserError(
+        fmt::format("cannot read '{}': it unpacks to more than {} times its own size, as text does not; if it is meant "
+                    "so, unpack it (gunzip) and give the file that comes out",
+                    path_, kUsualUnpacking));
   }
 }
 

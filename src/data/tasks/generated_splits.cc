@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/dataset/dataset_file.h"
 
@@ -12,8 +14,9 @@ namespace {
 std::shared_ptr<const ArrayDataset> open_of_provenance(const std::string& path, const std::string& provenance) {
   auto dataset = open_dataset(path);
   if (dataset->info().provenance != provenance) {
-    throw UserError("'" + path + "' was generated with other options: " + dataset->info().provenance + "; expected " +
-                    provenance + ". Choose another folder or remove the file");
+    throw UserError(
+        fmt::format("'{}' was generated with other options: {}; expected {}. Choose another folder or remove the file",
+                    path, dataset->info().provenance, provenance));
   }
   return dataset;
 }
@@ -35,7 +38,7 @@ Splits open_or_generate(const std::string& folder, const std::string& name, cons
   }
   if (!complete) {
     std::filesystem::create_directories(folder, error);
-    if (error) throw Failure("cannot create the folder '" + folder + "': " + error.message());
+    if (error) throw Failure(fmt::format("cannot create the folder '{}': {}", folder, error.message()));
     const Splits splits = generate();
     write_dataset(train, *splits.train);
     write_dataset(valid, *splits.valid);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/random.h"
 #include "data/dataset/row_report.h"
@@ -115,14 +117,15 @@ std::vector<Pair> draw_pairs(std::span<const std::string_view> articles, std::si
 
 void require_possible(const SameArticleOptions& options) {
   if (options.least_length == 0 || options.least_length > options.most_length) {
-    throw UserError("passages of " + std::to_string(options.least_length) + " to " +
-                    std::to_string(options.most_length) + " bytes are impossible; expected 1 <= least <= most");
+    throw UserError(fmt::format("passages of {} to {} bytes are impossible; expected 1 <= least <= most",
+                                options.least_length, options.most_length));
   }
   const double kept_out = options.valid_fraction + options.test_fraction;
   if (!(options.valid_fraction > 0 && options.test_fraction > 0 && kept_out < 1)) {
-    throw UserError("the fractions of articles for validation and test are " + std::to_string(options.valid_fraction) +
-                    " and " + std::to_string(options.test_fraction) +
-                    "; expected both above 0 and less than 1 together");
+    throw UserError(
+        fmt::format("the fractions of articles for validation and test are {} and {}; expected both above 0 and less "
+                    "than 1 together",
+                    options.valid_fraction, options.test_fraction));
   }
 }
 
@@ -145,9 +148,9 @@ SameArticleSplits load_same_article(const std::string& path, const SameArticleOp
   };
   const std::size_t valid = share(options.valid_fraction), test = share(options.test_fraction);
   if (valid < 2 || test < 2 || articles.size() < valid + test + 2) {
-    refuse_file(path, "it has " + std::to_string(articles.size()) + " articles of at least " +
-                          std::to_string(2 * options.most_length) + " bytes (and " + std::to_string(splits.too_short) +
-                          " shorter ones); expected enough for two in each part, separated by blank lines");
+    refuse_file(path, fmt::format("it has {} articles of at least {} bytes (and {} shorter ones); expected enough for "
+                                  "two in each part, separated by blank lines",
+                                  articles.size(), 2 * options.most_length, splits.too_short));
   }
   const std::span<const std::string_view> all(articles);
   const auto part = [&](std::size_t begin, std::size_t size, std::size_t count, std::uint64_t number) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/dataset/class_counts.h"
 #include "data/dataset/smaller_images.h"
@@ -16,8 +18,9 @@ namespace {
 void require_used(const DataConfig& config) {
   const bool own = task_kind(config.task).usual_path == nullptr, text = config.task == "text";
   const auto refuse = [&](const char* key) {
-    throw UserError(std::string(key) + " is set, but the task '" + config.task +
-                    "' finds its parts by their names; expected it empty. The task reads " + layout_of(config.task));
+    throw UserError(
+        fmt::format("{} is set, but the task '{}' finds its parts by their names; expected it empty. The task reads {}",
+                    std::string(key), config.task, layout_of(config.task)));
   };
   if (!config.valid_path.empty() && !own && !text) refuse("data.valid_path");
   if (!config.test_path.empty() && !own && !text && config.task != "image") refuse("data.test_path");
@@ -33,8 +36,9 @@ void complete(const DataConfig& config, TaskParts& parts) {
   const auto seed = static_cast<std::uint64_t>(config.split_seed);
   const auto take = [&](const char* key, double fraction, DatasetPointer& part, std::uint64_t part_seed) {
     if (fraction == 0) {
-      throw UserError(std::string(key) + " is 0, but the task '" + config.task +
-                      "' has no such part of its own; expected a fraction above 0, or the path of a file");
+      throw UserError(fmt::format(
+          "{} is 0, but the task '{}' has no such part of its own; expected a fraction above 0, or the path of a file",
+          std::string(key), config.task));
     }
     HeldOut held = hold_out(parts.train, fraction, part_seed);
     parts.train = std::move(held.kept);
@@ -47,20 +51,18 @@ void complete(const DataConfig& config, TaskParts& parts) {
 // One model has to suit all parts.
 void require_alike(const TaskParts& parts) {
   const DatasetInfo& train = parts.train->info();
-  const auto size = [](const DatasetInfo& info) {
-    return std::to_string(info.width) + " x " + std::to_string(info.height);
-  };
+  const auto size = [](const DatasetInfo& info) { return fmt::format("{} x {}", info.width, info.height); };
   for (const auto& [name, part] : {std::pair{"validation", parts.valid}, {"test", parts.test}}) {
     const DatasetInfo& info = part->info();
     if (info.width != train.width || info.height != train.height) {
-      throw UserError(std::string("the images of the ") + name + " part have " + size(info) + " pixels; expected " +
-                      size(train) + " as in the training part");
+      throw UserError(fmt::format("the images of the {} part have {} pixels; expected {} as in the training part", name,
+                                  size(info), size(train)));
     }
     if (info.classes != train.classes || info.vocabulary != train.vocabulary || info.pairs != train.pairs ||
         info.content != train.content) {
-      throw UserError(std::string("the ") + name + " part ('" + info.name +
-                      "') has other classes or symbols than the " + "training part ('" + train.name +
-                      "'); expected parts of one task");
+      throw UserError(fmt::format(
+          "the {} part ('{}') has other classes or symbols than the training part ('{}'); expected parts of one task",
+          name, info.name, train.name));
     }
   }
 }
@@ -69,8 +71,9 @@ void cut_and_limit(const DataConfig& config, TaskParts& parts) {
   const std::int64_t most = effective_max_length(config);
   const DatasetInfo& info = parts.train->info();
   if (most > 0 && info.width > 0 && most < info.width * info.height) {
-    throw UserError("data.max_length is " + std::to_string(most) + ", but an image is " +
-                    std::to_string(info.width * info.height) + " pixels; a part of one is no image: leave it at 0");
+    throw UserError(
+        fmt::format("data.max_length is {}, but an image is {} pixels; a part of one is no image: leave it at 0", most,
+                    info.width * info.height));
   }
   const std::int64_t limits[] = {config.train_limit, config.valid_limit, config.test_limit};
   std::size_t number = 0;
@@ -85,8 +88,8 @@ void cut_and_limit(const DataConfig& config, TaskParts& parts) {
       }
       part = shorten(part, most);
       if (longer > 0) {
-        parts.notes.push_back(std::to_string(longer) + " of " + std::to_string(part->size()) + " " + named.name +
-                              " sequences are longer than " + std::to_string(most) + " and were cut");
+        parts.notes.push_back(fmt::format("{} of {} {} sequences are longer than {} and were cut", longer, part->size(),
+                                          named.name, most));
       }
     }
     const std::int64_t limit = limits[number++];
@@ -103,8 +106,8 @@ void add_report_notes(const DataConfig& config, const LoadReport& report, std::v
   if (report.empty_images > 0)
     notes.push_back(std::to_string(report.empty_images) + " image files without a byte were left out");
   if (report.texts_cut > 0) {
-    notes.push_back(std::to_string(report.texts_cut) + " texts are longer than " +
-                    std::to_string(effective_max_length(config)) + " bytes (data.max_length) and were cut");
+    notes.push_back(fmt::format("{} texts are longer than {} bytes (data.max_length) and were cut", report.texts_cut,
+                                effective_max_length(config)));
   }
 }
 
@@ -126,10 +129,11 @@ TaskData open_task(const DataConfig& config, const Progress& progress) {
 
   const DatasetInfo& info = parts.train->info();
   if (data.reading == Reading::kTokens && info.vocabulary == 0) {
-    throw UserError("data.reading is tokens, but '" + config.task + "' holds real numbers; expected auto or values");
+    throw UserError(
+        fmt::format("data.reading is tokens, but '{}' holds real numbers; expected auto or values", config.task));
   }
   if (data.reading == Reading::kValues && info.content == Content::kTokens) {
-    throw UserError("data.reading is values, but '" + config.task + "' holds tokens; expected auto or tokens");
+    throw UserError(fmt::format("data.reading is values, but '{}' holds tokens; expected auto or tokens", config.task));
   }
   data.train = std::move(parts.train);
   data.valid = std::move(parts.valid);
@@ -142,11 +146,10 @@ TaskData open_task(const DataConfig& config, const Progress& progress) {
   data.report = std::move(parts.report);
   data.valid_is_test = parts.valid_is_test;
   for (const std::string& doubt : doubts_about_classes(class_counts(data))) data.notes.push_back(doubt);
-  data.description = config.task + ": " + parts.source + "; " + std::to_string(data.train->size()) + " training, " +
-                     std::to_string(data.valid->size()) + " validation, " + std::to_string(data.test->size()) +
-                     " test examples; " +
-                     (info.classes.empty() ? "" : std::to_string(info.classes.size()) + " classes; ") +
-                     "length up to " + std::to_string(data.max_length);
+  data.description =
+      fmt::format("{}: {}; {} training, {} validation, {} test examples; {}length up to {}", config.task, parts.source,
+                  data.train->size(), data.valid->size(), data.test->size(),
+                  info.classes.empty() ? "" : std::to_string(info.classes.size()) + " classes; ", data.max_length);
   return data;
 }
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/white_space.h"
 #include "data/readers/file_content.h"
@@ -61,14 +63,15 @@ void note_lone_first_row(const DataConfig& config, TaskParts& parts) {
     if (!column_number(config.source_column) || !column_number(config.target_column) || !first_is_words(train)) return;
     const Example first = train.get(0);
     const auto text = [](const SequenceView& s) { return excerpt({static_cast<const char*>(s.data), s.size}); };
-    parts.notes.push_back("the first row is " + text(first.first) + " and " + text(first.second) +
-                          "; if it is the header of the table, say so with data.header=yes");
+    parts.notes.push_back(
+        fmt::format("the first row is {} and {}; if it is the header of the table, say so with data.header=yes",
+                    text(first.first), text(first.second)));
     return;
   }
   if (!first_is_alone(train)) return;
-  parts.notes.push_back("the first row is the only example of class '" +
-                        train.info().classes[static_cast<std::size_t>(train.label(0))] +
-                        "'; if it is the header of the table, say so with data.header=yes");
+  parts.notes.push_back(fmt::format(
+      "the first row is the only example of class '{}'; if it is the header of the table, say so with data.header=yes",
+      train.info().classes[static_cast<std::size_t>(train.label(0))]));
 }
 
 // The labels beside a file of images, by the names that MNIST uses.
@@ -80,9 +83,10 @@ std::string labels_beside(const std::string& images) {
     if (found != std::string::npos) labels.replace(found, from.size(), to);
   }
   if (labels == images || !is_file(labels)) {
-    throw UserError("the labels of '" + images +
-                    "' are not known; expected data.labels_path (data.valid_labels_path, "
-                    "data.test_labels_path) or a file beside it with 'labels-idx1' for 'images-idx3' in its name");
+    throw UserError(
+        fmt::format("the labels of '{}' are not known; expected data.labels_path (data.valid_labels_path, "
+                    "data.test_labels_path) or a file beside it with 'labels-idx1' for 'images-idx3' in its name",
+                    images));
   }
   return labels;
 }

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <initializer_list>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/dataset/dataset_file.h"
 #include "data/readers/file_content.h"
@@ -46,7 +48,7 @@ bool open_generated(const DataConfig& config, const std::string& folder, const s
   parts.train = open_dataset(path("train"));
   parts.valid = open_dataset(path("valid"));
   parts.test = open_dataset(path("test"));
-  parts.source = "generated, in '" + folder + "'";
+  parts.source = fmt::format("generated, in '{}'", folder);
   return true;
 }
 
@@ -62,7 +64,7 @@ void take_splits(Splits splits, const std::string& folder, TaskParts& parts) {
   parts.train = std::move(splits.train);
   parts.valid = std::move(splits.valid);
   parts.test = std::move(splits.test);
-  parts.source = "generated, in '" + folder + "'";
+  parts.source = fmt::format("generated, in '{}'", folder);
 }
 
 ImdbOptions text_reading(const DataConfig& config) {
@@ -83,7 +85,7 @@ TaskParts open_listops(const DataConfig& config, const Progress& progress) {
     parts.train = parts.take(load_listops_tsv(train, rows));
     if (!valid.empty()) parts.valid = parts.take(load_listops_tsv(valid, rows));
     parts.test = parts.take(load_listops_tsv(test, rows));
-    parts.source = "TSV files in '" + folder + "'";
+    parts.source = fmt::format("TSV files in '{}'", folder);
     return parts;
   }
   ListOpsOptions options;
@@ -119,7 +121,7 @@ TaskParts open_text(const DataConfig& config, const Progress&) {
     parts.notes.push_back(
         "data.lra_quirks: the validation part is the test part, so choosing by it flatters the result");
   }
-  parts.source = "IMDb reviews as bytes, from '" + path + "'";
+  parts.source = fmt::format("IMDb reviews as bytes, from '{}'", path);
   return parts;
 }
 
@@ -128,9 +130,10 @@ namespace {
 TaskParts open_same_article(const DataConfig& config) {
   const std::string path = path_of(config);
   if (!is_file(path)) {
-    throw UserError("cannot find articles at '" + path +
-                    "'. With data.retrieval_source=same_article, data.path is a text file of articles separated by "
-                    "blank lines, gzip or not");
+    throw UserError(
+        fmt::format("cannot find articles at '{}'. With data.retrieval_source=same_article, data.path is a text file "
+                    "of articles separated by blank lines, gzip or not",
+                    path));
   }
   SameArticleOptions options;
   set_sizes(config, options);
@@ -143,8 +146,8 @@ TaskParts open_same_article(const DataConfig& config) {
   parts.train = splits.train;
   parts.valid = splits.valid;
   parts.test = splits.test;
-  parts.source = "passages of one article or of two (a stand-in for AAN), from " + std::to_string(splits.articles) +
-                 " articles in '" + path + "'";
+  parts.source = fmt::format("passages of one article or of two (a stand-in for AAN), from {} articles in '{}'",
+                             splits.articles, path);
   parts.notes.push_back("pairs of passages stand in for AAN's pairs: numbers do not compare with published ones");
   return parts;
 }
@@ -154,7 +157,8 @@ TaskParts open_same_article(const DataConfig& config) {
 TaskParts open_retrieval(const DataConfig& config, const Progress&) {
   if (config.retrieval_source == "same_article") return open_same_article(config);
   if (config.retrieval_source != "aan") {
-    throw UserError("data.retrieval_source is " + excerpt(config.retrieval_source) + "; expected aan or same_article");
+    throw UserError(
+        fmt::format("data.retrieval_source is {}; expected aan or same_article", excerpt(config.retrieval_source)));
   }
   const std::string folder = path_of(config);
   const std::string train = first_there(folder, {"new_aan_pairs.train.tsv"}),
@@ -166,7 +170,7 @@ TaskParts open_retrieval(const DataConfig& config, const Progress&) {
   parts.train = parts.take(load_aan(train, options));
   parts.valid = parts.take(load_aan(valid, options));
   parts.test = parts.take(load_aan(test, options));
-  parts.source = "AAN pairs in '" + folder + "'";
+  parts.source = fmt::format("AAN pairs in '{}'", folder);
   return parts;
 }
 
@@ -176,7 +180,7 @@ TaskParts open_image(const DataConfig& config, const Progress&) {
   options.rows.skip_bad_rows = config.skip_bad_rows;
   std::string path = path_of(config);
   if (is_folder(path + "/cifar-10-batches-bin")) path += "/cifar-10-batches-bin";
-  parts.source = "CIFAR-10 as gray pixels, from '" + path + "'";
+  parts.source = fmt::format("CIFAR-10 as gray pixels, from '{}'", path);
   std::vector<std::string> batches;
   for (const char* name :
        {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}) {
@@ -202,7 +206,7 @@ TaskParts open_image(const DataConfig& config, const Progress&) {
     return parts;
   }
   const std::size_t test = all->size() / 6;  // 10,000 of 60,000
-  if (test == 0) throw UserError("'" + path + "' has " + std::to_string(all->size()) + " images; expected at least 6");
+  if (test == 0) throw UserError(fmt::format("'{}' has {} images; expected at least 6", path, all->size()));
   parts.train = slice(all, 0, all->size() - test);
   parts.test = slice(all, all->size() - test, all->size());
   return parts;
@@ -217,11 +221,11 @@ TaskParts open_pathfinder(const DataConfig& config, const Progress& progress) {
     if (!is_folder(root + "/metadata") || sizes_asked(config)) continue;
     const DatasetPointer all = parts.take(load_pathfinder_folder(root, {config.skip_bad_rows}));
     const std::size_t size = all->size(), train = size * 8 / 10, valid = size / 10;
-    if (valid == 0) throw UserError("'" + root + "' has " + std::to_string(size) + " images; expected at least 10");
+    if (valid == 0) throw UserError(fmt::format("'{}' has {} images; expected at least 10", root, size));
     parts.train = slice(all, 0, train);
     parts.valid = slice(all, train, train + valid);
     parts.test = slice(all, train + valid, size);
-    parts.source = "the published images in '" + root + "'";
+    parts.source = fmt::format("the published images in '{}'", root);
     return parts;
   }
   PathfinderOptions options = published_pathfinder(static_cast<int>(config.image_size));
@@ -239,7 +243,7 @@ TaskParts open_fashion_mnist(const DataConfig& config, const Progress&) {
   TaskParts parts;
   parts.train = parts.take(load_fashion_mnist(MnistPart::kTrain, folder));
   parts.test = parts.take(load_fashion_mnist(MnistPart::kTest, folder));
-  parts.source = "the images in '" + folder + "'";
+  parts.source = fmt::format("the images in '{}'", folder);
   return parts;
 }
 

@@ -2,6 +2,8 @@
 #include <cctype>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/corpus/language_config.h"
 #include "data/readers/images/image_readers.h"
@@ -92,8 +94,8 @@ const TaskKind& task_kind(const std::string& name) {
   const std::string near = nearest_name(name, task_names());
   std::string all;
   for (const std::string& known : task_names()) all += (all.empty() ? "" : ", ") + known;
-  throw UserError("there is no task " + excerpt(name) + (near.empty() ? "" : "; did you mean " + near + "?") +
-                  "; expected one of " + all);
+  throw UserError(fmt::format("there is no task {}{}; expected one of {}", excerpt(name),
+                              near.empty() ? "" : fmt::format("; did you mean {}?", near), all));
 }
 
 std::string layout_of(const std::string& task) {
@@ -108,20 +110,21 @@ std::string path_of(const DataConfig& config) {
   if (!config.path.empty()) return config.path;
   const TaskKind& kind = task_kind(config.task);
   if (kind.usual_path == nullptr) {
-    throw UserError("no data was named (--data, or data.path); the task '" + config.task + "' needs " + kind.layout);
+    throw UserError(
+        fmt::format("no data was named (--data, or data.path); the task '{}' needs {}", config.task, kind.layout));
   }
   return kind.usual_path;
 }
 
 void refuse_missing(const DataConfig& config, const std::string& path) {
-  throw UserError("cannot find the data of the task '" + config.task + "' at '" + path +
-                  "'. Name with --data (or data.path) " + layout_of(config.task));
+  throw UserError(fmt::format("cannot find the data of the task '{}' at '{}'. Name with --data (or data.path) {}",
+                              config.task, path, layout_of(config.task)));
 }
 
 std::optional<bool> header_of(const DataConfig& config) {
   if (config.header == "auto") return std::nullopt;
   if (config.header != "yes" && config.header != "no") {
-    throw UserError("data.header is " + excerpt(config.header) + "; expected auto, yes or no");
+    throw UserError(fmt::format("data.header is {}; expected auto, yes or no", excerpt(config.header)));
   }
   return config.header == "yes";
 }
@@ -136,9 +139,10 @@ std::optional<char> separator_of(const DataConfig& config) {
   const bool is_mark = text.size() == 1 && static_cast<unsigned char>(text[0]) < 0x80 && text != "\"" &&
                        std::isalnum(static_cast<unsigned char>(text[0])) == 0 && text != "\n" && text != "\r";
   if (!is_mark) {
-    throw UserError("data.separator is " + excerpt(text) +
-                    "; expected auto, tab, comma, semicolon, bar, space, or a single character that is no letter, "
-                    "digit or quote");
+    throw UserError(
+        fmt::format("data.separator is {}; expected auto, tab, comma, semicolon, bar, space, or a single character "
+                    "that is no letter, digit or quote",
+                    excerpt(text)));
   }
   return text[0];
 }
@@ -147,7 +151,7 @@ Reading reading_of(const DataConfig& config) {
   if (config.reading == "auto") return Reading::kAsContent;
   if (config.reading == "tokens") return Reading::kTokens;
   if (config.reading == "values") return Reading::kValues;
-  throw UserError("data.reading is " + excerpt(config.reading) + "; expected auto, tokens or values");
+  throw UserError(fmt::format("data.reading is {}; expected auto, tokens or values", excerpt(config.reading)));
 }
 
 TextOptions text_options(const DataConfig& config) {
@@ -160,7 +164,7 @@ TextOptions text_options(const DataConfig& config) {
   } else if (config.format == "jsonl") {
     options.format = TextFormat::kJsonl;
   } else if (config.format != "auto") {
-    throw UserError("data.format is " + excerpt(config.format) + "; expected auto, tsv, csv or jsonl");
+    throw UserError(fmt::format("data.format is {}; expected auto, tsv, csv or jsonl", excerpt(config.format)));
   }
   options.text_column = config.text_column;
   if (config.task == "text_pairs") {

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <unordered_set>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/utf8.h"
 
@@ -53,7 +55,7 @@ class Fields {
 
  private:
   void require(unsigned kind) const {
-    if (kind_ != kind) throw UserError("its field " + std::to_string(number_) + " is of another kind than expected");
+    if (kind_ != kind) throw UserError(fmt::format("its field {} is of another kind than expected", number_));
   }
 
   std::string_view take(std::uint64_t size) {
@@ -178,7 +180,7 @@ SentencePieceModelFile parse_sentencepiece_model(std::string_view bytes) {
     unknown += piece.type == PieceType::kUnknown;
     byte_pieces += piece.type == PieceType::kByte;
   }
-  if (unknown != 1) throw UserError("it has " + std::to_string(unknown) + " pieces for unknown text; expected one");
+  if (unknown != 1) throw UserError(fmt::format("it has {} pieces for unknown text; expected one", unknown));
   if (model.byte_fallback && byte_pieces != 256) throw UserError("it does not have a piece for each byte");
   return model;
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parallel.h"
 #include "data/dataset/array_dataset.h"
@@ -44,7 +46,8 @@ DatasetPointer tokenize_dataset(const DatasetPointer& text, const Tokenizer& tok
                                 unsigned threads) {
   DatasetInfo info = text->info();
   if (!is_text(*text)) {
-    throw UserError("the data set '" + info.name + "' is not text: a tokenizer cannot read it; give a task of texts");
+    throw UserError(
+        fmt::format("the data set '{}' is not text: a tokenizer cannot read it; give a task of texts", info.name));
   }
   std::vector<Storage> pieces((text->size() + kExamplesAtOnce - 1) / kExamplesAtOnce);
   run_pieces(pieces.size(), thread_count(threads), [&](std::size_t piece) {

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/files/atomic_file.h"
 #include "base/formats/sha256.h"
@@ -47,7 +49,7 @@ Header header_of(TokenizerKind kind, std::string_view content) {
 }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& reason) {
-  throw UserError("cannot read '" + name + "' as a tokenizer: " + reason + "; make or copy it again");
+  throw UserError(fmt::format("cannot read '{}' as a tokenizer: {}; make or copy it again", name, reason));
 }
 
 class ByteTokenizer final : public Tokenizer {
@@ -100,8 +102,7 @@ std::string Tokenizer::kind_name() const {
 
 void Tokenizer::require_id(std::int32_t id) const {
   if (id < 0 || id >= vocabulary()) {
-    throw std::out_of_range("token " + std::to_string(id) + " is not in the vocabulary of " +
-                            std::to_string(vocabulary()));
+    throw std::out_of_range(fmt::format("token {} is not in the vocabulary of {}", id, vocabulary()));
   }
 }
 
@@ -150,12 +151,10 @@ TokenizerPointer parse_tokenizer(std::string_view bytes, const std::string& name
   std::memcpy(&header, bytes.data(), sizeof(header));
   const std::string_view content = bytes.substr(sizeof(header));
   if (header.version != kVersion) {
-    refuse(name,
-           "it has version " + std::to_string(header.version) + " of the format; expected " + std::to_string(kVersion));
+    refuse(name, fmt::format("it has version {} of the format; expected {}", header.version, kVersion));
   }
   if (header.content_bytes != content.size()) {
-    refuse(name, "it has " + std::to_string(content.size()) + " bytes of content; its header says " +
-                     std::to_string(header.content_bytes));
+    refuse(name, fmt::format("it has {} bytes of content; its header says {}", content.size(), header.content_bytes));
   }
   const auto kind = static_cast<TokenizerKind>(header.kind);
   if (header.zero != 0 || header_of(kind, content).hash != header.hash)
@@ -165,7 +164,7 @@ TokenizerPointer parse_tokenizer(std::string_view bytes, const std::string& name
     case TokenizerKind::kBytes: tokenizer = byte_tokenizer(); break;
     case TokenizerKind::kSentencePiece: tokenizer = parse_sentencepiece(content, name); break;
     case TokenizerKind::kWords: tokenizer = parse_word_vocabulary(content, name); break;
-    default: refuse(name, "its kind " + std::to_string(header.kind) + " is unknown");
+    default: refuse(name, fmt::format("its kind {} is unknown", header.kind));
   }
   // A word list that was tidied while it was read (counts, a missing <unk>) would be another tokenizer than it says.
   if (tokenizer->hash() != hexadecimal(header.hash)) refuse(name, "its content is not in the form that it is saved in");
@@ -176,15 +175,18 @@ TokenizerPointer open_tokenizer(const std::string& what) {
   if (what == "bytes") return byte_tokenizer();
   if (what.ends_with(".model")) return load_sentencepiece(what);
   if (!is_file(what)) {
-    throw UserError("there is no tokenizer '" + what +
-                    "'; expected bytes, or the path of a saved tokenizer, of a SentencePiece .model or of a word list "
-                    "(.txt, .vocab)");
+    throw UserError(
+        fmt::format("there is no tokenizer '{}'; expected bytes, or the path of a saved tokenizer, of a SentencePiece "
+                    ".model or of a word list (.txt, .vocab)",
+                    what));
   }
   const std::string content = read_content(what);
   if (content.starts_with(kMagic)) return parse_tokenizer(content, what);
   if (what.ends_with(".txt") || what.ends_with(".vocab")) return parse_word_vocabulary(content, what);
-  throw UserError("cannot tell what kind of tokenizer '" + what +
-                  "' is; expected a saved tokenizer, a SentencePiece .model or a word list (.txt, .vocab)");
+  throw UserError(
+      fmt::format("cannot tell what kind of tokenizer '{}' is; expected a saved tokenizer, a SentencePiece .model or a "
+                  "word list (.txt, .vocab)",
+                  what));
 }
 
 void save_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
@@ -196,9 +198,10 @@ void save_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
 
 void require_tokenizer(const Tokenizer& tokenizer, const std::string& expected, const std::string& owner) {
   if (tokenizer.hash() == expected) return;
-  throw UserError(owner + " was made with another tokenizer than this one (" + tokenizer.kind_name() + " of " +
-                  std::to_string(tokenizer.vocabulary()) + " tokens, hash " + tokenizer.hash().substr(0, 12) +
-                  "; expected hash " + expected.substr(0, 12) + "); use the tokenizer that is stored with it");
+  throw UserError(fmt::format(
+      "{} was made with another tokenizer than this one ({} of {} tokens, hash {}; expected hash {}); use the "
+      "tokenizer that is stored with it",
+      owner, tokenizer.kind_name(), tokenizer.vocabulary(), tokenizer.hash().substr(0, 12), expected.substr(0, 12)));
 }
 
 }  // namespace cosformer::data

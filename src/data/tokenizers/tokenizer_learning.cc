@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 #include "data/corpus/corpus_files.h"
@@ -48,8 +50,8 @@ TokenizerPointer learn_pieces(const ReadTexts& read, std::uint64_t total, const 
     return true;
   });
   if (options.say && total > (std::uint64_t{4} << 20)) {
-    options.say("learning " + std::to_string(pieces.vocabulary) + " pieces from " +
-                human_bytes(share * static_cast<double>(total)) + " of text; this can take minutes");
+    options.say(fmt::format("learning {} pieces from {} of text; this can take minutes", pieces.vocabulary,
+                            human_bytes(share * static_cast<double>(total))));
   }
   std::size_t next = 0;
   return train_sentencepiece(
@@ -66,7 +68,8 @@ TokenizerPointer learn_pieces(const ReadTexts& read, std::uint64_t total, const 
 TokenizerPointer learn_tokenizer(const ReadTexts& read, std::uint64_t bytes, const LearningOptions& options) {
   if (options.kind == "words") return learn_words(read, bytes, options);
   if (options.kind == "sentencepiece") return learn_pieces(read, bytes, options);
-  throw UserError("a tokenizer of the kind '" + options.kind + "' cannot be learned; expected words or sentencepiece");
+  throw UserError(
+      fmt::format("a tokenizer of the kind '{}' cannot be learned; expected words or sentencepiece", options.kind));
 }
 
 TokenizerPointer learn_tokenizer(const std::vector<std::string>& inputs, const CorpusOptions& corpus,

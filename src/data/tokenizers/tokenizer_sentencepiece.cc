@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/formats/utf8.h"
@@ -49,8 +50,9 @@ struct LoadedModule {
 LoadedModule load_module() {
   const std::string path = module_path();
   if (path.empty()) {
-    return {nullptr, std::string("this build has no SentencePiece (") + kModuleName +
-                         " was not found beside the program); install libsentencepiece-dev and build again"};
+    return {nullptr, fmt::format("this build has no SentencePiece ({} was not found beside the program); install "
+                                 "libsentencepiece-dev and build again",
+                                 kModuleName)};
   }
 #ifdef COSFORMER_SANITIZED
   const int apart = 0;  // the sanitizers refuse RTLD_DEEPBIND, and are used without libtorch
@@ -62,7 +64,7 @@ LoadedModule load_module() {
   using Get = const SentencePieceModule* (*)();
   const auto get = reinterpret_cast<Get>(::dlsym(handle, SentencePieceModule::kFunction));
   if (get == nullptr || get()->version != SentencePieceModule::kVersion) {
-    return {nullptr, "'" + path + "' belongs to another version of this program; install both together"};
+    return {nullptr, fmt::format("'{}' belongs to another version of this program; install both together", path)};
   }
   return {get(), ""};
 }
@@ -116,7 +118,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       if (piece.text == "<mask>" && piece.type != PieceType::kNormal) mask_ = id;
       if (piece.type == PieceType::kByte) {
         const int byte = byte_of_piece(piece.text);
-        if (byte < 0) throw UserError("piece " + std::to_string(i) + " stands for no byte");
+        if (byte < 0) throw UserError(fmt::format("piece {} stands for no byte", i));
         bytes_[static_cast<std::size_t>(byte)] = id;
         texts_.emplace_back(1, static_cast<char>(byte));
       } else if (special) {
@@ -267,7 +269,7 @@ TokenizerPointer parse_sentencepiece(std::string_view model, const std::string& 
   try {
     return std::make_shared<SentencePieceTokenizer>(model);
   } catch (const UserError& error) {
-    throw UserError("cannot read '" + name + "' as a SentencePiece model: " + error.what() + "; copy it again");
+    throw UserError(fmt::format("cannot read '{}' as a SentencePiece model: {}; copy it again", name, error.what()));
   }
 }
 
@@ -277,12 +279,13 @@ TokenizerPointer load_sentencepiece(const std::string& path) {
 
 TokenizerPointer train_sentencepiece(const NextText& next, const SentencePieceOptions& options) {
   if (options.model != "unigram" && options.model != "bpe") {
-    throw UserError("there is no SentencePiece model '" + options.model + "'; expected unigram or bpe");
+    throw UserError(fmt::format("there is no SentencePiece model '{}'; expected unigram or bpe", options.model));
   }
   // 256 bytes, <unk>, <eod>, <mask>, and something to learn.
   if (options.vocabulary < 264 || options.vocabulary > 1'000'000) {
-    throw UserError("a SentencePiece vocabulary of " + std::to_string(options.vocabulary) +
-                    " is not possible; expected 264 (256 of them are bytes) to 1000000");
+    throw UserError(
+        fmt::format("a SentencePiece vocabulary of {} is not possible; expected 264 (256 of them are bytes) to 1000000",
+                    options.vocabulary));
   }
   if (!(options.share > 0)) throw UserError("the share of the text to learn from must be above 0");
   TrainingSentences sentences(next, options.share);
@@ -307,9 +310,10 @@ TokenizerPointer train_sentencepiece(const NextText& next, const SentencePieceOp
       settings, [&](std::string& sentence) { return sentences.next(sentence); }, model, problem);
   if (sentences.given() == 0) throw UserError("there is no text to learn a vocabulary from; give files with text");
   if (!done) {
-    throw UserError("SentencePiece could not learn a vocabulary of " + std::to_string(options.vocabulary) +
-                    " pieces: " + reason_of(problem) + "; set another number of pieces with " + options.vocabulary_key +
-                    ", or give more text");
+    throw UserError(
+        fmt::format("SentencePiece could not learn a vocabulary of {} pieces: {}; set another number of pieces with "
+                    "{}, or give more text",
+                    options.vocabulary, reason_of(problem), options.vocabulary_key));
   }
   return parse_sentencepiece(model, "the model just learned");
 }

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/white_space.h"
 #include "data/readers/file_content.h"
@@ -118,7 +120,7 @@ TokenizerPointer parse_word_vocabulary(std::string_view text, const std::string&
   std::vector<std::string> words;
   std::unordered_map<std::string_view, std::size_t> lines;
   const auto refuse = [&](std::size_t line, const std::string& reason) {
-    throw UserError("cannot read '" + name + "' as a vocabulary: line " + std::to_string(line) + ": " + reason);
+    throw UserError(fmt::format("cannot read '{}' as a vocabulary: line {}: {}", name, line, reason));
   };
   std::size_t number = 0;
   while (!text.empty()) {
@@ -134,9 +136,10 @@ TokenizerPointer parse_word_vocabulary(std::string_view text, const std::string&
     const auto [before, is_new] = lines.emplace(word, number);
     if (!is_new) refuse(number, "the word is there already, on line " + std::to_string(before->second));
     words.emplace_back(word);
-    if (words.size() > kMostWords) refuse(number, "more than " + std::to_string(kMostWords) + " words");
+    if (words.size() > kMostWords) refuse(number, fmt::format("more than {} words", kMostWords));
   }
-  if (words.empty()) throw UserError("cannot read '" + name + "' as a vocabulary: it has no word; expected one a line");
+  if (words.empty())
+    throw UserError(fmt::format("cannot read '{}' as a vocabulary: it has no word; expected one a line", name));
   return with_specials(std::move(words));
 }
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/instruction_set.h"
@@ -108,16 +110,16 @@ const InstructionSet& choose() {
     if (wanted != nullptr && *wanted != '\0') {
       if (name != wanted) continue;
       if (!has_features(name)) {
-        throw UserError("COSFORMER_CPU_ISA=" + std::string(wanted) +
-                        ": this CPU lacks that instruction set; it can run: " + runnable_names());
+        throw UserError(fmt::format("COSFORMER_CPU_ISA={}: this CPU lacks that instruction set; it can run: {}",
+                                    std::string(wanted), runnable_names()));
       }
       return *set;
     }
     if (has_features(name) && is_faster_than_lesser_sets(name)) best = set;
   }
   if (wanted != nullptr && *wanted != '\0') {
-    throw UserError("COSFORMER_CPU_ISA=" + std::string(wanted) +
-                    ": no such instruction set; this CPU can run: " + runnable_names());
+    throw UserError(fmt::format("COSFORMER_CPU_ISA={}: no such instruction set; this CPU can run: {}",
+                                std::string(wanted), runnable_names()));
   }
   if (best == nullptr) throw std::runtime_error("no compiled instruction set runs on this CPU");
   return *best;

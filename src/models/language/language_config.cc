@@ -1,5 +1,7 @@
 #include "models/language/language_config.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "models/model_size.h"
@@ -31,8 +33,9 @@ std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_
   for (const std::string& text : options.cutoffs) {
     std::int64_t id = 0;
     if (!parse_number(text, id) || id <= (cutoffs.empty() ? 0 : cutoffs.back()) || id >= vocabulary) {
-      throw UserError("settings: language.cutoffs must be rising numbers between 0 and the vocabulary, " +
-                      std::to_string(vocabulary) + "; got \"" + text + "\"");
+      throw UserError(
+          fmt::format("settings: language.cutoffs must be rising numbers between 0 and the vocabulary, {}; got \"{}\"",
+                      vocabulary, text));
     }
     cutoffs.push_back(id);
   }
@@ -56,9 +59,10 @@ void require_possible(const LanguageModelConfig& c) {
   std::int64_t narrowest = m.width;
   for (std::size_t cut = 0; cut < cutoffs.size(); ++cut) narrowest /= c.language.cutoff_divisor;
   if (narrowest < 1) {
-    throw UserError("settings: with model.width " + std::to_string(m.width) + ", " + std::to_string(cutoffs.size()) +
-                    " language.cutoffs leave nothing of the rarest words' embeddings; set fewer, or a smaller "
-                    "language.cutoff_divisor");
+    throw UserError(
+        fmt::format("settings: with model.width {}, {} language.cutoffs leave nothing of the rarest words' embeddings; "
+                    "set fewer, or a smaller language.cutoff_divisor",
+                    m.width, cutoffs.size()));
   }
   nn::require_possible(m.attention, m.causal);
   nn::require_positions_possible(m.attention, m.positions);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "models/block_config.h"
@@ -54,8 +55,8 @@ at::Tensor LanguageModel::embed(const at::Tensor& tokens, const at::Tensor& posi
 at::Tensor LanguageModel::hidden(const at::Tensor& tokens, const at::Tensor& cu_seqlens, const at::Tensor& mask) {
   if (!cu_seqlens.defined()) {
     if (tokens.size(1) > config_.model.input.max_length) {
-      throw UserError("a text of " + std::to_string(tokens.size(1)) + " tokens is longer than the model's " +
-                      std::to_string(config_.model.input.max_length) + "; give less of it at once");
+      throw UserError(fmt::format("a text of {} tokens is longer than the model's {}; give less of it at once",
+                                  tokens.size(1), config_.model.input.max_length));
     }
     at::Tensor x = embed(tokens, {});
     for (const auto& block : blocks_) x = block->forward(x, mask);
@@ -93,8 +94,9 @@ at::Tensor LanguageModel::stream_hidden(const at::Tensor& tokens, LmState& state
   const std::int64_t time = tokens.size(1), behind = state.clock.most_consumed();
   const std::optional<std::int64_t> longest = longest_stream();
   if (longest.has_value() && behind + time > *longest) {
-    throw UserError("the text would have " + std::to_string(behind + time) + " tokens, and the model's horizon is " +
-                    std::to_string(*longest) + ": it can neither read nor write beyond it");
+    throw UserError(fmt::format(
+        "the text would have {} tokens, and the model's horizon is {}: it can neither read nor write beyond it",
+        behind + time, *longest));
   }
   at::Tensor x = embed(tokens, positions_->adds() ? state.clock.positions(time) : at::Tensor());
   for (std::size_t at = 0; at < blocks_.size(); ++at) {

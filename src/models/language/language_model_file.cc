@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/formats/safetensors.h"
@@ -29,8 +30,8 @@ std::shared_ptr<LanguageModel> load_language_model(const std::string& path) {
   const safetensors::Reader file(path);
   const auto found = file.metadata().find(kLanguageModelKey);
   if (found == file.metadata().end()) {
-    throw UserError("'" + path + "' holds no language model ('" + kLanguageModelKey +
-                    "' is missing from its metadata)");
+    throw UserError(
+        fmt::format("'{}' holds no language model ('{}' is missing from its metadata)", path, kLanguageModelKey));
   }
   const LanguageModelConfig config = language_model_config_from_toml(found->second, path);
   require_numbers(file, size_of(config));

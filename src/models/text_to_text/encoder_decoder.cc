@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/formats/safetensors.h"
@@ -48,8 +49,7 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(che
 void EncoderDecoder::require_length(std::int64_t tokens) const {
   const std::int64_t most = config_.model.input.max_length;
   if (tokens <= most) return;
-  throw UserError("a text of " + std::to_string(tokens - 1) + " tokens is longer than the model's " +
-                  std::to_string(most - 1) + "; cut it");
+  throw UserError(fmt::format("a text of {} tokens is longer than the model's {}; cut it", tokens - 1, most - 1));
 }
 
 at::Tensor EncoderDecoder::embed(const at::Tensor& tokens, const at::Tensor& positions) {

@@ -1,5 +1,7 @@
 #include "models/text_to_text/encoder_decoder_config.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "models/model_size.h"
 #include "nn/cross_attention.h"
@@ -73,9 +75,9 @@ EncoderDecoderConfig encoder_decoder_config(const ModelConfig& model, const Deco
   if (nn::reads_option(config.decoder.name, "attention.decay")) {
     config.decoder.decay = o.decay;
   } else if (o.decay) {
-    throw UserError(
-        "settings: text_to_text.decoder_decay is an option of cosformer_plus and linear; the decoder has \"" +
-        config.decoder.name + "\"");
+    throw UserError(fmt::format(
+        "settings: text_to_text.decoder_decay is an option of cosformer_plus and linear; the decoder has \"{}\"",
+        config.decoder.name));
   }
   config.cross = nn::cross_attention_config(o.cross_attention == "same" ? model.attention
                                                                         : nn::preset_of(o.cross_attention, false));
@@ -97,8 +99,8 @@ void require_possible(const EncoderDecoderConfig& c) {
   }
   require_heads_fit(m);
   if (m.positions == "grid" || m.positions == "stochastic") {
-    throw UserError("settings: model.positions=" + m.positions +
-                    " is not for text_to_text; set learned, sinusoidal, rotary or none");
+    throw UserError(fmt::format(
+        "settings: model.positions={} is not for text_to_text; set learned, sinusoidal, rotary or none", m.positions));
   }
   checked("the encoder's attention", [&] {
     nn::require_possible(m.attention, false);
@@ -129,7 +131,7 @@ EncoderDecoderConfig encoder_decoder_config_from(const std::map<std::string, std
   const auto text_of = [&](const std::string& key) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) {
-      throw UserError("'" + path + "' holds no encoder-decoder ('" + key + "' is missing from its metadata)");
+      throw UserError(fmt::format("'{}' holds no encoder-decoder ('{}' is missing from its metadata)", path, key));
     }
     return found->second;
   };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "nn/mechanisms/attention_options.h"
 #include "nn/mechanisms/attention_traits.h"
@@ -31,18 +33,20 @@ void require_read(const AttentionConfig& config, bool causal) {
   }
   if (first == nullptr) return;
   if (config.name == "cosformer" && first->is_read_by("cosformer_plus")) {
-    refuse("attention \"cosformer\" is the published method, which has no " + joined(keys) +
-           "; set model.attention = \"cosformer_plus\" and switch off what you do not want of it");
+    refuse(
+        fmt::format("attention \"cosformer\" is the published method, which has no {}; set model.attention = "
+                    "\"cosformer_plus\" and switch off what you do not want of it",
+                    joined(keys)));
   }
-  refuse("attention \"" + config.name + "\" does not read " + joined(keys) + "; " + first->key() + " is an option of " +
-         joined(first->readers));
+  refuse(fmt::format("attention \"{}\" does not read {}; {} is an option of {}", config.name, joined(keys),
+                     first->key(), joined(first->readers)));
 }
 
 void require_variant(const AttentionConfig& config) {
   const std::vector<std::string>& variants = traits_of(config.name).variants;
   if (!variants.empty() && std::find(variants.begin(), variants.end(), config.variant) == variants.end()) {
-    refuse("attention.variant of \"" + config.name + "\" must be one of " + joined(variants) + "; got \"" +
-           config.variant + "\"");
+    refuse(fmt::format("attention.variant of \"{}\" must be one of {}; got \"{}\"", config.name, joined(variants),
+                       config.variant));
   }
 }
 
@@ -90,7 +94,7 @@ void add_settings(Settings& s, AttentionConfig& c) {
     const AttentionOption& o;
     std::string help() const {
       const bool for_some = o.readers.size() + 1 < attention_names().size();
-      return o.help + (for_some ? " [" + joined(o.readers) + "]" : "");
+      return o.help + (for_some ? fmt::format(" [{}]", joined(o.readers)) : "");
     }
     void operator()(bool AttentionConfig::*member) const { s.add(o.key(), c.*member, help()); }
     void operator()(double AttentionConfig::*member) const { s.add(o.key(), c.*member, help(), o.least, o.most); }
@@ -115,7 +119,7 @@ void apply_preset(AttentionConfig& c, const Settings& s, bool causal) {
 void require_possible(const AttentionConfig& c, bool causal) {
   const AttentionTraits& traits = traits_of(c.name);
   if (causal && !traits.no_causal.empty()) {
-    refuse("attention \"" + c.name + "\" cannot be causal: " + traits.no_causal);
+    refuse(fmt::format("attention \"{}\" cannot be causal: {}", c.name, traits.no_causal));
   }
   require_read(c, causal);
   if (c.token_decay && !causal) {
@@ -128,12 +132,14 @@ void require_possible(const AttentionConfig& c, bool causal) {
 void require_positions_possible(const AttentionConfig& config, const std::string& positions) {
   const AttentionTraits& traits = traits_of(config.name);
   if (positions == "rotary" && !traits.no_rotary.empty()) {
-    refuse("rotary positions do not go with attention \"" + config.name + "\": " + traits.no_rotary +
-           "; set model.positions to sinusoidal, learned or none");
+    refuse(fmt::format(
+        "rotary positions do not go with attention \"{}\": {}; set model.positions to sinusoidal, learned or none",
+        config.name, traits.no_rotary));
   }
   if (positions == "stochastic" && !traits.no_stochastic.empty()) {
-    refuse("stochastic positions do not go with attention \"" + config.name + "\": " + traits.no_stochastic +
-           "; set model.positions to sinusoidal, learned or none");
+    refuse(fmt::format(
+        "stochastic positions do not go with attention \"{}\": {}; set model.positions to sinusoidal, learned or none",
+        config.name, traits.no_stochastic));
   }
 }
 
@@ -143,7 +149,7 @@ std::string label_of(const AttentionConfig& c, bool causal) {
   for (const AttentionOption& option : attention_options()) {
     if (!same_value(option, c, preset)) changes.push_back(option.name + "=" + value_text(option, c));
   }
-  return changes.empty() ? c.name : c.name + " (" + joined(changes) + ")";
+  return changes.empty() ? c.name : fmt::format("{} ({})", c.name, joined(changes));
 }
 
 }  // namespace cosformer::nn

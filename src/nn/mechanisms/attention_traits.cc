@@ -1,5 +1,7 @@
 #include "nn/mechanisms/attention_traits.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::nn {
@@ -93,7 +95,7 @@ const AttentionTraits& traits_of(const std::string& name) {
     if (t.name == name) return t;
     names += (names.empty() ? "" : ", ") + t.name;
   }
-  throw UserError("settings: model.attention must be one of " + names + "; got \"" + name + "\"");
+  throw UserError(fmt::format("settings: model.attention must be one of {}; got \"{}\"", names, name));
 }
 
 AttentionConfig preset_of(const std::string& name, bool causal) {

@@ -1,5 +1,7 @@
 #include "nn/positions/horizon.h"
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::nn {
@@ -8,8 +10,9 @@ double checked_horizon(const AttentionConfig& config, const AttentionShape& shap
   const auto longest = static_cast<double>(shape.max_length);
   if (config.horizon == 0) return longest;
   if (config.horizon < longest) {
-    throw UserError("settings: attention.horizon must not be below the model's greatest length, " +
-                    std::to_string(shape.max_length) + " tokens; got " + std::to_string(config.horizon));
+    throw UserError(
+        fmt::format("settings: attention.horizon must not be below the model's greatest length, {} tokens; got {}",
+                    shape.max_length, config.horizon));
   }
   return config.horizon;
 }

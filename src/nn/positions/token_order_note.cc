@@ -1,5 +1,7 @@
 #include "nn/positions/token_order_note.h"
 
+#include <fmt/core.h>
+
 #include "nn/mechanisms/attention_traits.h"
 
 namespace cosformer::nn {
@@ -15,9 +17,11 @@ bool is_blind_to_order(const AttentionConfig& c) {
 std::string note_on_order(const AttentionConfig& config, const std::string& positions, bool causal) {
   if (positions != "none" || !is_blind_to_order(config)) return "";
   const std::string best = traits_of(config.name).no_rotary.empty() ? "rotary" : "learned";
-  return "with attention \"" + config.name + "\" and model.positions=none nothing tells the order of tokens" +
-         (causal ? ", only which come before" : "") + ": the model will be poor. Set model.positions=" + best +
-         (config.name == "cosformer" ? "" : ", or attention.convolution=4, or both");
+  return fmt::format(
+      "with attention \"{}\" and model.positions=none nothing tells the order of tokens{}: the model will be poor. Set "
+      "model.positions={}{}",
+      config.name, causal ? ", only which come before" : "", best,
+      config.name == "cosformer" ? "" : ", or attention.convolution=4, or both");
 }
 
 }  // namespace cosformer::nn

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/table.h"
 #include "data/tokenizers/tokenizer_learning.h"
@@ -19,8 +21,9 @@ std::vector<std::string> one_or_none(const std::string& path) {
 
 data::CorpusOptions corpus_options(const runs::RunConfig& config, const TextProgress& progress) {
   if (config.data.path.empty()) {
-    throw UserError("no data was named (--data, or data.path); the task '" + config.data.task +
-                    "' needs a file or a folder of text, *.jsonl or *.gz");
+    throw UserError(fmt::format(
+        "no data was named (--data, or data.path); the task '{}' needs a file or a folder of text, *.jsonl or *.gz",
+        config.data.task));
   }
   data::CorpusOptions options;
   options.train = {config.data.path};
@@ -71,10 +74,10 @@ LanguageData open_language_data(const runs::RunConfig& config, const data::Token
   LanguageData data{data::open_corpus(corpus_options(config, progress), tokenizer), "", {}};
   const data::TextCounts& train = data.corpus.train.counts();
   const auto number = [](std::uint64_t value) { return with_commas(static_cast<long long>(value)); };
-  data.description = config.data.task + ": '" + config.data.path + "'; " + number(train.tokens) + " training, " +
-                     number(data.corpus.valid.tokens()) + " validation, " + number(data.corpus.test.tokens()) +
-                     " test tokens; " + tokenizer->kind_name() + ", " +
-                     number(static_cast<std::uint64_t>(tokenizer->vocabulary())) + " tokens";
+  data.description = fmt::format("{}: '{}'; {} training, {} validation, {} test tokens; {}, {} tokens",
+                                 config.data.task, config.data.path, number(train.tokens),
+                                 number(data.corpus.valid.tokens()), number(data.corpus.test.tokens()),
+                                 tokenizer->kind_name(), number(static_cast<std::uint64_t>(tokenizer->vocabulary())));
   if (!data.corpus.split.empty()) data.notes.push_back(data.corpus.split);
   if (data.corpus.report.rows_skipped > 0) {
     data.notes.push_back(number(data.corpus.report.rows_skipped) + " bad rows were left out");

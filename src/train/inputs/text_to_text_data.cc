@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "data/tokenizers/tokenized_text.h"
 #include "train/initial_weights.h"
 
@@ -41,11 +43,10 @@ TextToTextData in_tokens(const data::TaskData& text, const data::TokenizerPointe
     *part = data::shorten(longer, most);
     task.max_length = std::max(task.max_length, (*part)->info().max_length);
   }
-  task.notes.push_back("texts are read as " + tokenizer->kind_name() + " of " +
-                       std::to_string(tokenizer->vocabulary()) + " tokens");
+  task.notes.push_back(
+      fmt::format("texts are read as {} of {} tokens", tokenizer->kind_name(), tokenizer->vocabulary()));
   if (cut > 0) {
-    task.notes.push_back(std::to_string(cut) + " texts are longer than " + std::to_string(most) +
-                         " tokens (data.max_length) and were cut");
+    task.notes.push_back(fmt::format("{} texts are longer than {} tokens (data.max_length) and were cut", cut, most));
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -36,9 +37,8 @@ std::shared_ptr<models::Classifier> make_model(const runs::RunConfig& config, co
   const data::DatasetInfo& info = task.train->info();
   if (config.train.rotate && (info.width == 0 || info.width != info.height)) {
     throw UserError(
-        "settings: train.rotate turns square images; the data set '" + info.name + "' holds " +
-        (info.width == 0 ? "none" : "images of " + std::to_string(info.width) + " x " + std::to_string(info.height)) +
-        ". Set train.rotate=false");
+        fmt::format("settings: train.rotate turns square images; the data set '{}' holds {}. Set train.rotate=false",
+                    info.name, info.width == 0 ? "none" : fmt::format("images of {} x {}", info.width, info.height)));
   }
   models::ModelConfig model = config.model;
   model.input = runs::input_of(task);
@@ -165,7 +165,7 @@ double ClassificationJob::tokens_of_an_epoch() const {
 }
 
 std::string ClassificationJob::describe(const PartResult& result) const {
-  return "loss " + significant(result.at("loss"), 4) + ", accuracy " + percent(result.at("accuracy"));
+  return fmt::format("loss {}, accuracy {}", significant(result.at("loss"), 4), percent(result.at("accuracy")));
 }
 
 std::string ClassificationJob::describe_best(double value) const {

@@ -2,13 +2,15 @@
 
 #include <stdexcept>
 
+#include <fmt/core.h>
+
 namespace cosformer::train {
 
 double PartResult::at(const std::string& name) const {
   for (const auto& [key, value] : metrics) {
     if (key == name) return value;
   }
-  throw std::out_of_range("there is no metric '" + name + "'");
+  throw std::out_of_range(fmt::format("there is no metric '{}'", name));
 }
 
 std::string part_name(Part part) {

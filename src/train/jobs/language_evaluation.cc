@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "runs/device.h"
@@ -48,8 +49,8 @@ class ContextSums {
 void require_carry_possible(const models::LanguageModel& model, const LanguageEvaluationOptions& o) {
   const std::optional<std::int64_t> longest = model.longest_stream();
   if (longest && o.carry > *longest) {
-    throw UserError("the state cannot be carried over " + std::to_string(o.carry) + " tokens: the model's horizon is " +
-                    std::to_string(*longest));
+    throw UserError(
+        fmt::format("the state cannot be carried over {} tokens: the model's horizon is {}", o.carry, *longest));
   }
   if (o.documents_apart) {
     throw UserError(

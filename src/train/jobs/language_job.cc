@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -33,8 +34,9 @@ void require_carry_possible(const runs::RunConfig& config, const models::Languag
   }
   const std::int64_t longest = model.config().model.input.max_length;
   if (longest < 2 * config.text.window) {
-    throw UserError("settings: data.carry needs data.max_length (" + std::to_string(longest) +
-                    ") of at least two windows of data.window (" + std::to_string(config.text.window) + ") tokens");
+    throw UserError(fmt::format(
+        "settings: data.carry needs data.max_length ({}) of at least two windows of data.window ({}) tokens", longest,
+        config.text.window));
   }
   model.empty_state(1);  // throws where there is none
 }
@@ -64,8 +66,8 @@ models::LanguageModelConfig language_model_config(const runs::RunConfig& config,
   model.model.input.vocabulary = tokenizer.vocabulary();
   model.model.input.max_length = config.data.max_length > 0 ? config.data.max_length : config.text.window;
   if (model.model.input.max_length < config.text.window) {
-    throw UserError("settings: data.max_length (" + std::to_string(config.data.max_length) +
-                    ") must not be below data.window (" + std::to_string(config.text.window) + ")");
+    throw UserError(fmt::format("settings: data.max_length ({}) must not be below data.window ({})",
+                                config.data.max_length, config.text.window));
   }
   model.language = config.language;
   model.tokenizer = tokenizer.hash();
@@ -201,12 +203,13 @@ void LanguageJob::restore_carried(const nn::NamedTensors& carried) {
     for (const auto& [key, tensor] : carried) {
       if (key == name) return tensor;
     }
-    throw UserError("the checkpoint lacks '" + name + "' of the carried state; were the settings changed?");
+    throw UserError(fmt::format("the checkpoint lacks '{}' of the carried state; were the settings changed?", name));
   };
   const auto refuse = [](const std::string& name) {
-    return UserError("the checkpoint's '" + name +
-                     "' of the carried state does not fit: it is damaged, or of other settings; go on from an earlier "
-                     "checkpoint with --from");
+    return UserError(
+        fmt::format("the checkpoint's '{}' of the carried state does not fit: it is damaged, or of other settings; go "
+                    "on from an earlier checkpoint with --from",
+                    name));
   };
   const at::Tensor& windows = find("windows");
   if (windows.dim() != 0 || windows.scalar_type() != at::kLong) throw refuse("windows");
@@ -242,11 +245,11 @@ PartResult LanguageJob::evaluate(Part part, const StopRequest& stop) {
 
 std::string LanguageJob::describe(const PartResult& result) const {
   if (is_masked()) {
-    return "loss " + significant(result.at("loss"), 4) + ", " + significant(100 * result.at("masked_accuracy"), 4) +
-           "% of masked tokens found";
+    return fmt::format("loss {}, {}% of masked tokens found", significant(result.at("loss"), 4),
+                       significant(100 * result.at("masked_accuracy"), 4));
   }
-  return "loss " + significant(result.at("loss"), 4) + ", perplexity " + significant(result.at("perplexity"), 4) +
-         ", bits per byte " + significant(result.at("bits_per_byte"), 4);
+  return fmt::format("loss {}, perplexity {}, bits per byte {}", significant(result.at("loss"), 4),
+                     significant(result.at("perplexity"), 4), significant(result.at("bits_per_byte"), 4));
 }
 
 std::string LanguageJob::describe_best(double value) const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/table.h"
@@ -24,7 +25,7 @@ constexpr double kWorkOfWriting = 2;
 
 void require_trainable(const runs::RunConfig& config) {
   const auto refuse = [](const std::string& what) {
-    throw UserError("settings: " + what + " is not for text_to_text; leave it out");
+    throw UserError(fmt::format("settings: {} is not for text_to_text; leave it out", what));
   };
   if (config.train.label_smoothing > 0) refuse("train.label_smoothing");
   if (!config.language.cutoffs.empty()) refuse("language.cutoffs");
@@ -65,7 +66,7 @@ std::string TextToTextJob::data_name() const {
 
 std::string TextToTextJob::model_config() const {
   std::string text;
-  for (const auto& [key, value] : metadata()) text += "# " + key + "\n" + value + "\n";
+  for (const auto& [key, value] : metadata()) text += fmt::format("# {}\n{}\n", key, value);
   return text;
 }
 
@@ -136,8 +137,8 @@ PartResult TextToTextJob::evaluate(Part part, const StopRequest& stop) {
 std::string TextToTextJob::describe(const PartResult& result) const {
   const auto percent = [&](const std::string& name) { return significant(100 * result.at(name), 4) + "%"; };
   std::string text =
-      "loss " + significant(result.at("loss"), 4) + ", " + percent("token_accuracy") + " of tokens found";
-  if (config_.text_to_text.decode_examples > 0) text += ", " + percent("exact_match") + " of answers right";
+      fmt::format("loss {}, {} of tokens found", significant(result.at("loss"), 4), percent("token_accuracy"));
+  if (config_.text_to_text.decode_examples > 0) text += fmt::format(", {} of answers right", percent("exact_match"));
   return text;
 }
 

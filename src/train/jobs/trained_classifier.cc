@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/table.h"
 #include "data/tokenizers/tokenized_text.h"
 #include "models/longest_input.h"
@@ -74,13 +76,13 @@ std::string TrainedClassifier::about_lengths(std::size_t cut, std::size_t beyond
   if (cut > 0) {
     const std::int64_t asked = data::effective_max_length(config_.data);
     const bool by_setting = tokenizer_ || (asked > 0 && *most() == asked);
-    text += count(cut) + " longer than the " + length(*most()) + " that the model reads, and what is behind them was " +
-            "not read: " + (by_setting ? "data.max_length in its training" : models::why_not_longer(model_->config())) +
-            "\n";
+    text += fmt::format("{} longer than the {} that the model reads, and what is behind them was not read: {}\n",
+                        count(cut), length(*most()),
+                        by_setting ? "data.max_length in its training" : models::why_not_longer(model_->config()));
   }
   if (beyond > 0) {
-    text += count(beyond) + " longer than the longest of the model's training, " + length(trained_length_) +
-            "; they were read to their ends\n";
+    text += fmt::format("{} longer than the longest of the model's training, {}; they were read to their ends\n",
+                        count(beyond), length(trained_length_));
   }
   return text;
 }

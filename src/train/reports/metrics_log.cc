@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -43,7 +44,7 @@ void for_each_metrics(const std::string& run, const UseMetrics& use) {
     const std::string name = path + ":" + std::to_string(number);
     const auto entry = parse_json(line, name);
     if (!entry.is_object() || !entry.contains("step")) {
-      throw UserError("'" + name + "' is not as it was written: a line must be an object with a 'step'");
+      throw UserError(fmt::format("'{}' is not as it was written: a line must be an object with a 'step'", name));
     }
     use(json_whole(entry, "step", 0, name), entry, line);
   }

@@ -1,5 +1,6 @@
 #include "train/reports/run_progress.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/formats/json_text.h"
@@ -26,12 +27,12 @@ std::optional<RunProgress> progress_of(const std::string& run) {
 
 std::string in_words(const RunProgress& progress, const std::string& run) {
   const auto number = [](std::int64_t value) { return with_commas(value); };
-  std::string text = number(progress.step) + " of " + number(progress.total_steps);
+  std::string text = fmt::format("{} of {}", number(progress.step), number(progress.total_steps));
   if (progress.epoch > 0) {
-    text += " (" + number(progress.epoch) + (progress.epoch == 1 ? " epoch" : " epochs") + " complete)";
+    text += fmt::format(" ({}{} complete)", number(progress.epoch), progress.epoch == 1 ? " epoch" : " epochs");
   }
   if (progress.best_step > 0) text += ", best at step " + number(progress.best_step);
-  if (!progress.ended) return text + "; not ended, go on with: cosformer train --resume " + run;
+  if (!progress.ended) return fmt::format("{}; not ended, go on with: cosformer train --resume {}", text, run);
   return text +
          (progress.step < progress.total_steps ? "; ended early, as nothing got better (train.patience)" : "; ended");
 }

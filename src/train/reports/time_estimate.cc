@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/progress.h"
 #include "base/table.h"
 
@@ -79,9 +81,8 @@ std::optional<double> TimeEstimate::left(std::int64_t step) const {
 
 std::string TimeEstimate::describe(std::int64_t step) const {
   const double on_steps = left_for_steps(step), all = left(step).value_or(on_steps);
-  return "this will take about " + human_seconds(all) + ": " + human_seconds(on_steps) + " for " +
-         with_commas(plan_.total_steps - step) + " steps, " + human_seconds(all - on_steps) +
-         " for evaluations and checkpoints";
+  return fmt::format("this will take about {}: {} for {} steps, {} for evaluations and checkpoints", human_seconds(all),
+                     human_seconds(on_steps), with_commas(plan_.total_steps - step), human_seconds(all - on_steps));
 }
 
 }  // namespace cosformer::train

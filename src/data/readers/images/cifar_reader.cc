@@ -2,6 +2,8 @@
 #include <array>
 #include <span>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/file_content.h"
 #include "data/readers/images/image_readers.h"
@@ -19,11 +21,10 @@ std::size_t record_size(const std::string& path, std::size_t file_size, int chan
   const bool colour = file_size % kColourRecord == 0 && channels != 1;
   const bool gray = file_size % kGrayRecord == 0 && channels != 3;
   if (file_size == 0 || (!colour && !gray)) {
-    refuse_file(path, "its " + std::to_string(file_size) +
-                          " bytes are not a whole number of CIFAR-10 records; expected " +
-                          (channels == 1   ? "records of 1025 bytes"
-                           : channels == 3 ? "records of 3073 bytes"
-                                           : "records of 3073 (colour) or 1025 bytes (gray)"));
+    refuse_file(path, fmt::format("its {} bytes are not a whole number of CIFAR-10 records; expected {}", file_size,
+                                  channels == 1   ? "records of 1025 bytes"
+                                  : channels == 3 ? "records of 3073 bytes"
+                                                  : "records of 3073 (colour) or 1025 bytes (gray)"));
   }
   if (colour && gray)
     refuse_file(path, "it could be colour or gray by its size; say which with the number of channels");
@@ -45,8 +46,7 @@ Loaded load_cifar10(const std::vector<std::string>& paths, const CifarOptions& o
     for (std::size_t begin = 0; begin < content.size(); begin += size) {
       const auto* record = reinterpret_cast<const std::uint8_t*>(content.data()) + begin;
       if (record[0] >= kClasses) {
-        reporter.bad(path, "record", begin / size + 1,
-                     "the label is " + std::to_string(record[0]) + "; expected 0 to 9");
+        reporter.bad(path, "record", begin / size + 1, fmt::format("the label is {}; expected 0 to 9", record[0]));
         continue;
       }
       const std::uint8_t* pixels = record + 1;

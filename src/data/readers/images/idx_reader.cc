@@ -3,6 +3,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/file_content.h"
 #include "data/readers/images/image_readers.h"
@@ -30,11 +32,11 @@ IdxFile read_idx(const std::string& path, std::size_t dimensions) {
   IdxFile file{read_content(path), {}, {}};
   const std::string& content = file.content;
   const std::size_t header = 4 + 4 * dimensions;
-  const std::string expected = "; expected an IDX file of bytes with " + std::to_string(dimensions) + " dimensions";
-  if (content.size() < header) refuse_file(path, "it has " + std::to_string(content.size()) + " bytes" + expected);
+  const std::string expected = fmt::format("; expected an IDX file of bytes with {} dimensions", dimensions);
+  if (content.size() < header) refuse_file(path, fmt::format("it has {} bytes{}", content.size(), expected));
   const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(content[i])); };
   if (byte(0) != 0 || byte(1) != 0 || byte(2) != 8) refuse_file(path, "it does not begin with 0, 0, 8" + expected);
-  if (byte(3) != dimensions) refuse_file(path, "it has " + std::to_string(byte(3)) + " dimensions" + expected);
+  if (byte(3) != dimensions) refuse_file(path, fmt::format("it has {} dimensions{}", byte(3), expected));
 
   const std::uint64_t available = content.size() - header;
   unsigned __int128 count = 1;  // three dimensions of 32 bits may leave 64
@@ -43,8 +45,7 @@ IdxFile read_idx(const std::string& path, std::size_t dimensions) {
     count *= file.shape.back();
   }
   if (count != available) {
-    refuse_file(path,
-                "its dimensions do not agree with the " + std::to_string(available) + " bytes that follow" + expected);
+    refuse_file(path, fmt::format("its dimensions do not agree with the {} bytes that follow{}", available, expected));
   }
   file.data = {reinterpret_cast<const std::uint8_t*>(content.data()) + header, static_cast<std::size_t>(available)};
   return file;
@@ -56,13 +57,13 @@ Loaded load_idx(const std::string& images_path, const std::string& labels_path, 
   const bool labelled = !labels_path.empty();
   const IdxFile images = read_idx(images_path, 3), labels = labelled ? read_idx(labels_path, 1) : IdxFile{};
   if (labelled && images.shape[0] != labels.shape[0]) {
-    refuse_file(labels_path, "it has " + std::to_string(labels.shape[0]) + " labels; expected " +
-                                 std::to_string(images.shape[0]) + ", one for each image of '" + images_path + "'");
+    refuse_file(labels_path, fmt::format("it has {} labels; expected {}, one for each image of '{}'", labels.shape[0],
+                                         images.shape[0], images_path));
   }
   const std::uint64_t height = images.shape[1], width = images.shape[2];
   if (height == 0 || width == 0 || height * width > kMaxImagePixels) {
-    refuse_file(images_path, "its images have " + std::to_string(width) + " x " + std::to_string(height) +
-                                 " pixels; expected 1 to " + std::to_string(kMaxImagePixels));
+    refuse_file(images_path,
+                fmt::format("its images have {} x {} pixels; expected 1 to {}", width, height, kMaxImagePixels));
   }
   std::vector<std::string> classes = options.classes;
   if (classes.empty() && !labels.data.empty()) {
@@ -74,9 +75,8 @@ Loaded load_idx(const std::string& images_path, const std::string& labels_path, 
   const auto pixels = static_cast<std::size_t>(height * width);
   for (std::size_t i = 0; i < images.shape[0]; ++i) {
     if (labelled && labels.data[i] >= classes.size()) {
-      reporter.bad(
-          labels_path, "record", i + 1,
-          "the label is " + std::to_string(labels.data[i]) + "; expected 0 to " + std::to_string(classes.size() - 1));
+      reporter.bad(labels_path, "record", i + 1,
+                   fmt::format("the label is {}; expected 0 to {}", labels.data[i], classes.size() - 1));
       continue;
     }
     builder.add(images.data.subspan(i * pixels, pixels), labelled ? std::int32_t{labels.data[i]} : kNoLabel);

@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/file_content.h"
 #include "data/readers/images/png_image.h"
@@ -38,9 +40,9 @@ void PngCollector::add_bytes(std::string_view bytes, std::int32_t label) {
     height_ = image.height;
   }
   if (image.width != width_ || image.height != height_) {
-    const auto size = [](std::int64_t w, std::int64_t h) { return std::to_string(w) + " x " + std::to_string(h); };
-    throw UserError("it has " + size(image.width, image.height) + " pixels; expected " + size(width_, height_) +
-                    (size_given_ ? " as in training" : " as the first image"));
+    const auto size = [](std::int64_t w, std::int64_t h) { return fmt::format("{} x {}", w, h); };
+    throw UserError(fmt::format("it has {} pixels; expected {}{}", size(image.width, image.height),
+                                size(width_, height_), size_given_ ? " as in training" : " as the first image"));
   }
   builder_.add(std::span<const std::uint8_t>(image.pixels), label);
 }

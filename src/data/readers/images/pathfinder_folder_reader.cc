@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/delimited_text.h"
 #include "data/readers/file_content.h"
@@ -49,7 +51,7 @@ Rows read_numpy_strings(const std::string& path, std::string_view content) {
   const std::uint64_t available = data.size() / 4;  // characters of four bytes
   // Divided, not multiplied: the product of three numbers from a file may leave 64 bits.
   if (rows > available / width / columns || rows * width * columns * 4 != data.size()) {
-    refuse("its shape does not agree with its " + std::to_string(data.size()) + " bytes of data");
+    refuse(fmt::format("its shape does not agree with its {} bytes of data", data.size()));
   }
   Rows result;
   const char* next = data.data();
@@ -76,17 +78,16 @@ struct ListedImage {
 // Throws UserError with the reason alone.
 ListedImage parse_row(const std::string& folder, const std::vector<std::string>& fields) {
   if (fields.size() < kColumns) {
-    throw UserError("it has " + std::to_string(fields.size()) +
-                    " fields; expected at least 4: folder, file, number, label");
+    throw UserError(fmt::format("it has {} fields; expected at least 4: folder, file, number, label", fields.size()));
   }
   const std::filesystem::path inside = std::filesystem::path(fields[kSubfolder]) / fields[kFile];
   for (const auto& part : inside) {
     if (part == ".." || inside.is_absolute() || inside.string().find('\0') != std::string::npos) {
-      throw UserError("the image's path is " + excerpt(inside.string()) + "; expected one inside the folder");
+      throw UserError(fmt::format("the image's path is {}; expected one inside the folder", excerpt(inside.string())));
     }
   }
   const std::string& label = fields[kLabel];
-  if (label != "0" && label != "1") throw UserError("the label is " + excerpt(label) + "; expected 0 or 1");
+  if (label != "0" && label != "1") throw UserError(fmt::format("the label is {}; expected 0 or 1", excerpt(label)));
   return {folder + "/" + inside.string(), label[0] - '0'};
 }
 

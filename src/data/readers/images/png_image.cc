@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
 #include <png.h>
 
 #include "base/error.h"
@@ -35,8 +36,7 @@ GrayImage decode_png(std::string_view bytes) {
   const auto refuse = [&](const std::string& reason) { throw UserError("it is not a readable PNG: " + reason); };
   if (png_image_begin_read_from_memory(&png.image, bytes.data(), bytes.size()) == 0) refuse(png.image.message);
   if (std::uint64_t{png.image.width} * png.image.height > kMaxPixels) {
-    refuse("it has " + std::to_string(png.image.width) + " x " + std::to_string(png.image.height) +
-           " pixels; expected at most " + std::to_string(kMaxPixels));
+    refuse(fmt::format("it has {} x {} pixels; expected at most {}", png.image.width, png.image.height, kMaxPixels));
   }
   const bool in_colour = (png.image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   png.image.format = in_colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
@@ -65,7 +65,7 @@ void write_png(const std::string& path, const GrayImage& image) {
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png.image);
   std::vector<char> bytes(size);
   if (png_image_write_to_memory(&png.image, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr) == 0) {
-    throw Failure("cannot encode '" + path + "' as PNG: " + png.image.message);
+    throw Failure(fmt::format("cannot encode '{}' as PNG: {}", path, png.image.message));
   }
   AtomicFile file(path);
   file.write(bytes.data(), size);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -69,7 +70,7 @@ void LineSource::add(std::string_view piece) {
     stream.avail_out = static_cast<uInt>(block.size());
     const int code = ::inflate(&stream, Z_NO_FLUSH);
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-      throw UserError("cannot read '" + path_ + "': its gzip data is damaged or cut short; download it again");
+      throw UserError(fmt::format("cannot read '{}': its gzip data is damaged or cut short; download it again", path_));
     }
     waiting_.append(block.data(), block.size() - stream.avail_out);
     unpacking_->between_members = code == Z_STREAM_END;
@@ -86,7 +87,7 @@ void LineSource::read_some() {
   if (got == 0) {
     ended_ = true;
     if (unpacking_ && !unpacking_->between_members) {
-      throw UserError("cannot read '" + path_ + "': its gzip data is damaged or cut short; download it again");
+      throw UserError(fmt::format("cannot read '{}': its gzip data is damaged or cut short; download it again", path_));
     }
     return;
   }
@@ -107,8 +108,8 @@ std::string LineSource::next() {
   std::size_t end = waiting_.rfind('\n');
   while (!ended_ && end == std::string::npos) {
     if (waiting_.size() > kMostLine) {
-      throw UserError("cannot read '" + path_ + "': it has a line of more than " + std::to_string(kMostLine >> 20) +
-                      " MB; expected one input a line");
+      throw UserError(fmt::format("cannot read '{}': it has a line of more than {} MB; expected one input a line",
+                                  path_, kMostLine >> 20));
     }
     const std::size_t before = waiting_.size();
     read_some();

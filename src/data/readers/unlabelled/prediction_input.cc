@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/formats/white_space.h"
 #include "base/parse_number.h"
@@ -130,7 +132,7 @@ PredictionInput read_sequences(const Request& request) {
     const bool is_class = std::find(options.classes.begin(), options.classes.end(), field) != options.classes.end();
     labelled = is_class && !is_number(field);
     if (is_class && !labelled) {
-      note = "column " + column + " is read as a number of the sequence; if it is the label, say --labelled";
+      note = fmt::format("column {} is read as a number of the sequence; if it is the label, say --labelled", column);
     }
   }
   options.label_column = labelled ? column : "";
@@ -204,9 +206,8 @@ PredictionInput read_images(const Request& request) {
 void require_suitable(const Request& request, const DatasetInfo& found) {
   const DatasetInfo& trained = request.info;
   if (found.width == trained.width && found.height == trained.height) return;
-  refuse_file(request.name, "its images have " + std::to_string(found.width) + " x " + std::to_string(found.height) +
-                                " pixels; expected " + std::to_string(trained.width) + " x " +
-                                std::to_string(trained.height) + " as in training");
+  refuse_file(request.name, fmt::format("its images have {} x {} pixels; expected {} x {} as in training", found.width,
+                                        found.height, trained.width, trained.height));
 }
 
 }  // namespace
@@ -214,7 +215,8 @@ void require_suitable(const Request& request, const DatasetInfo& found) {
 void require_possible(const DataConfig& config, const PredictionOptions& options) {
   const std::vector<std::string> formats = {"auto", "lines", "tsv", "csv", "jsonl"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
-    throw UserError("the input's format is " + excerpt(options.format) + "; expected auto, lines, tsv, csv or jsonl");
+    throw UserError(
+        fmt::format("the input's format is {}; expected auto, lines, tsv, csv or jsonl", excerpt(options.format)));
   }
   task_kind(config.task);
 }

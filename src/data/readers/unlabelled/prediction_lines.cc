@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "data/readers/text_encoding.h"
 #include "data/tasks/listops/listops.h"
@@ -24,7 +26,7 @@ void add_text(DatasetBuilder& builder, std::string_view line, bool pairs, std::s
   const auto cut = [&](std::string_view text) { return most == 0 ? text : text.substr(0, most); };
   const std::size_t tab = pairs ? line.find('\t') : line.size();
   if (tab == std::string_view::npos || tab == 0 || (pairs && tab + 1 == line.size())) {
-    throw UserError("it is " + excerpt(line) + "; expected two texts with a tab between them");
+    throw UserError(fmt::format("it is {}; expected two texts with a tab between them", excerpt(line)));
   }
   builder.add_pair(cut(line.substr(0, tab)), pairs ? cut(line.substr(tab + 1)) : std::string_view(), kNoLabel);
 }
@@ -80,7 +82,7 @@ PredictionInput PredictionLines::read(std::string_view content) {
 
 void refuse_empty(const std::string& name, const LoadReport& report) {
   const std::string first = report.first_reasons.empty() ? "" : "; the first: " + report.first_reasons.front();
-  refuse_file(name, "it holds no usable row (" + std::to_string(report.rows_skipped) + " were skipped" + first + ")");
+  refuse_file(name, fmt::format("it holds no usable row ({} were skipped{})", report.rows_skipped, first));
 }
 
 }  // namespace cosformer::data

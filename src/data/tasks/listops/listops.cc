@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 
 namespace cosformer::data::listops {
@@ -44,7 +46,7 @@ struct OpenList {
 };
 
 [[noreturn]] void refuse(std::size_t position, const std::string& reason) {
-  throw UserError("symbol " + std::to_string(position + 1) + " of the expression " + reason);
+  throw UserError(fmt::format("symbol {} of the expression {}", position + 1, reason));
 }
 
 // The words appear in messages, which must stay readable whatever the file holds.
@@ -70,8 +72,8 @@ std::vector<Symbol> parse(std::string_view text) {
     std::size_t symbol = 0;
     while (symbol < kTexts.size() && kTexts[symbol] != word) ++symbol;
     if (symbol == kTexts.size()) {
-      throw UserError("'" + shortened(word) +
-                      "' is not a ListOps symbol; expected [MIN, [MAX, [MED, [SM, ] or a digit");
+      throw UserError(
+          fmt::format("'{}' is not a ListOps symbol; expected [MIN, [MAX, [MED, [SM, ] or a digit", shortened(word)));
     }
     symbols.push_back(static_cast<Symbol>(symbol));
   }
@@ -103,7 +105,7 @@ int evaluate(std::span<const Symbol> expression) {
     }
   }
   if (expression.empty()) throw UserError("the expression is empty; expected a digit or a list such as [MAX 2 9 ]");
-  if (!open.empty()) throw UserError("the expression ends with " + std::to_string(open.size()) + " lists still open");
+  if (!open.empty()) throw UserError(fmt::format("the expression ends with {} lists still open", open.size()));
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -27,14 +28,15 @@ constexpr std::size_t kFruitlessTrees = 8'000'000;
 void require_possible(const ListOpsOptions& options) {
   const auto refuse = [](const std::string& what) { throw UserError("cannot generate ListOps with " + what); };
   if (options.max_depth < 1 || options.max_depth > 64) {
-    refuse("max_depth " + std::to_string(options.max_depth) + "; expected 1 to 64");
+    refuse(fmt::format("max_depth {}; expected 1 to 64", options.max_depth));
   }
   if (options.max_arguments < 2 || options.max_arguments > 1000) {
-    refuse("max_arguments " + std::to_string(options.max_arguments) + "; expected 2 to 1000");
+    refuse(fmt::format("max_arguments {}; expected 2 to 1000", options.max_arguments));
   }
   if (options.longer_than < 0 || options.shorter_than < options.longer_than + 2 || options.shorter_than > 10'000'000) {
-    refuse("lengths longer than " + std::to_string(options.longer_than) + " and shorter than " +
-           std::to_string(options.shorter_than) + "; expected a window that holds a length, up to 10000000");
+    refuse(
+        fmt::format("lengths longer than {} and shorter than {}; expected a window that holds a length, up to 10000000",
+                    options.longer_than, options.shorter_than));
   }
 }
 
@@ -162,10 +164,10 @@ Splits generate_listops(const ListOpsOptions& options, const Progress& progress)
     next_tree += pieces.size() * kTreesPerPiece;
     if (collection.accepted().size() > before) last_fruitful = next_tree;
     if (next_tree - last_fruitful > kFruitlessTrees) {
-      throw UserError("cannot generate " + std::to_string(wanted) + " different ListOps expressions: found " +
-                      std::to_string(collection.accepted().size()) + " longer than " +
-                      std::to_string(options.longer_than) + " and shorter than " +
-                      std::to_string(options.shorter_than) + " symbols; ask for fewer or widen the window");
+      throw UserError(
+          fmt::format("cannot generate {} different ListOps expressions: found {} longer than {} and shorter than {} "
+                      "symbols; ask for fewer or widen the window",
+                      wanted, collection.accepted().size(), options.longer_than, options.shorter_than));
     }
     if (progress) progress(collection.accepted().size(), wanted);
   }

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/files/atomic_file.h"
 #include "data/readers/delimited_text.h"
@@ -19,16 +21,16 @@ constexpr std::size_t kWriteBlock = std::size_t{1} << 20;
 // Adds the row's example, or throws UserError with the reason alone.
 void add_row(const std::vector<std::string>& fields, DatasetBuilder& builder) {
   if (fields.size() != 2) {
-    throw UserError("it has " + std::to_string(fields.size()) + " columns; expected 2, an expression and its value");
+    throw UserError(fmt::format("it has {} columns; expected 2, an expression and its value", fields.size()));
   }
   const std::string& target = fields[1];
   if (target.size() != 1 || target[0] < '0' || target[0] > '9') {
-    throw UserError("the value is " + excerpt(target) + "; expected a digit");
+    throw UserError(fmt::format("the value is {}; expected a digit", excerpt(target)));
   }
   const std::vector<listops::Symbol> symbols = listops::parse(fields[0]);
   const int value = listops::evaluate(symbols);
   if (value != target[0] - '0') {
-    throw UserError("the value is given as " + target + ", but the expression's is " + std::to_string(value));
+    throw UserError(fmt::format("the value is given as {}, but the expression's is {}", target, value));
   }
   builder.add(std::span<const listops::Symbol>(symbols), value);
 }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/random.h"
@@ -171,9 +173,10 @@ PathfinderScene PathfinderPainter::paint(std::uint64_t index, std::span<std::uin
   int attempt = 0;
   while (!scene.lay_pair(result)) {
     if (++attempt < kPairTries) continue;
-    throw UserError("cannot generate Pathfinder images: two paths of " + std::to_string(options_.path_dashes) +
-                    " dashes did not fit into " + std::to_string(options_.size) +
-                    " pixels a side; make the image larger or the paths shorter");
+    throw UserError(
+        fmt::format("cannot generate Pathfinder images: two paths of {} dashes did not fit into {} pixels a side; make "
+                    "the image larger or the paths shorter",
+                    options_.path_dashes, options_.size));
   }
   scene.lay_distractors();
 

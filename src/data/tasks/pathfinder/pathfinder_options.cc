@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -16,28 +17,30 @@ void require_possible(const PathfinderOptions& options) {
     if (!possible) throw UserError("cannot generate Pathfinder images with " + what);
   };
   const auto text = [](double number) { return nlohmann::json(number).dump(); };
-  require(options.size >= 16 && options.size <= 1024, "size " + text(options.size) + "; expected 16 to 1024 pixels");
+  require(options.size >= 16 && options.size <= 1024,
+          fmt::format("size {}; expected 16 to 1024 pixels", text(options.size)));
   require(options.border >= 0 && options.border < options.size / 2, "border " + text(options.border));
   require(options.path_dashes >= 2 && options.path_dashes <= 1000,
-          "path_dashes " + text(options.path_dashes) + "; expected 2 to 1000");
+          fmt::format("path_dashes {}; expected 2 to 1000", text(options.path_dashes)));
   require(options.distractors >= 0 && options.distractors <= 1000 && options.distractor_dashes >= 1 &&
               options.distractor_dashes <= 1000,
-          "distractors " + text(options.distractors) + " of " + text(options.distractor_dashes) + " dashes");
+          fmt::format("distractors {} of {} dashes", text(options.distractors), text(options.distractor_dashes)));
   require(options.dash_length >= 1 && options.dash_length <= options.size / 4,
-          "dash_length " + text(options.dash_length) + "; expected 1 to a quarter of the size");
+          fmt::format("dash_length {}; expected 1 to a quarter of the size", text(options.dash_length)));
   require(options.antialias >= 1 && options.antialias <= 8,
-          "antialias " + text(options.antialias) + "; expected 1 to 8");
+          fmt::format("antialias {}; expected 1 to 8", text(options.antialias)));
   const double fine = options.dash_thickness * options.antialias;
   require(fine >= 1 && fine <= options.size && fine == std::floor(fine),
-          "dash_thickness " + text(options.dash_thickness) + "; expected a whole number when multiplied by antialias");
+          fmt::format("dash_thickness {}; expected a whole number when multiplied by antialias",
+                      text(options.dash_thickness)));
   require(!options.gaps.empty(), "no gap; expected at least one");
   for (const int gap : options.gaps) {
-    require(gap >= 1 && gap <= options.size / 8, "gap " + text(gap) + "; expected 1 to an eighth of the size");
+    require(gap >= 1 && gap <= options.size / 8, fmt::format("gap {}; expected 1 to an eighth of the size", text(gap)));
   }
   require(options.disc_radius > 0 && options.disc_radius <= options.size / 4.0,
           "disc_radius " + text(options.disc_radius));
   require(options.seed_distance >= 1 && options.seed_distance < options.size / 4,
-          "seed_distance " + text(options.seed_distance) + "; expected less than a quarter of the size");
+          fmt::format("seed_distance {}; expected less than a quarter of the size", text(options.seed_distance)));
   require(options.continuity > 0 && options.path_contrast > 0 && options.distractor_contrast > 0,
           "continuity or a contrast that is not positive");
 }
@@ -65,8 +68,8 @@ PathfinderOptions published_pathfinder(int size) {
       options.border = 22;
       break;
     default:
-      throw UserError("there are no published Pathfinder settings for " + std::to_string(size) +
-                      " pixels a side; expected 32, 64, 128 or 256");
+      throw UserError(fmt::format(
+          "there are no published Pathfinder settings for {} pixels a side; expected 32, 64, 128 or 256", size));
   }
   return options;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "cosformer/attention.h"
@@ -47,9 +48,9 @@ CosineMechanism::CosineMechanism(const AttentionConfig& config, const AttentionS
   // Learned angles are part of the features, of which there are then twice as many.
   const std::int64_t most = config.theta_learned ? kernels::kMaxHeadDim / 2 : kernels::kMaxHeadDim;
   if (std::max(shape.dim, shape.query_dim()) > most) {
-    throw UserError("settings: attention \"" + config.name + "\" takes heads of at most " + std::to_string(most) +
-                    " dimensions" + (config.theta_learned ? " with attention.theta_learned" : "") + "; got " +
-                    std::to_string(std::max(shape.dim, shape.query_dim())));
+    throw UserError(fmt::format("settings: attention \"{}\" takes heads of at most {} dimensions{}; got {}",
+                                config.name, most, config.theta_learned ? " with attention.theta_learned" : "",
+                                std::max(shape.dim, shape.query_dim())));
   }
   if (config_.decay) {
     log_rate = register_parameter("log_rate",

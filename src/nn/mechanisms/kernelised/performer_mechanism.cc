@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "cosformer/attention.h"
@@ -59,9 +60,9 @@ at::Tensor PerformerMechanism::forward(const at::Tensor& q, const at::Tensor& k,
 
 MechanismState PerformerMechanism::empty_state(std::int64_t batch, const at::TensorOptions& like) const {
   if (config_.features > kernels::kMaxHeadDim) {
-    throw UserError("settings: attention \"performer\" carries a state of at most " +
-                    std::to_string(kernels::kMaxHeadDim) + " attention.features; got " +
-                    std::to_string(config_.features));
+    throw UserError(
+        fmt::format("settings: attention \"performer\" carries a state of at most {} attention.features; got {}",
+                    kernels::kMaxHeadDim, config_.features));
   }
   if (is_training() && config_.redraw > 0) {
     throw UserError(

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "nn/full_precision.h"
@@ -34,9 +35,10 @@ RfaMechanism::RfaMechanism(const AttentionConfig& config, const AttentionShape& 
       arc_cosine_(config.variant.starts_with("arc_cosine")),
       gated_(config.variant.ends_with("gated")) {
   if (gated_ && !shape.causal) {
-    throw UserError("settings: the gate of attention.variant=" + config.variant +
-                    " forgets what came before, which only a causal model has; set attention.variant=" +
-                    (arc_cosine_ ? "arc_cosine" : "gaussian"));
+    throw UserError(
+        fmt::format("settings: the gate of attention.variant={} forgets what came before, which only a causal model "
+                    "has; set attention.variant={}",
+                    config.variant, arc_cosine_ ? "arc_cosine" : "gaussian"));
   }
   directions = register_buffer("directions", gaussian_directions(shape.heads, config.features, shape.query_dim()));
   // One-dimensional, as everything that weight decay must not pull to zero.

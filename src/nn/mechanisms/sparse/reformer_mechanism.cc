@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "nn/mechanisms/sparse/block_attention.h"
@@ -28,8 +29,9 @@ std::vector<std::int64_t> factors_of(std::int64_t buckets) {
   }
   if (buckets <= kMostBucketsOfOneHash) return {buckets};
   if (buckets % 4 != 0) {
-    throw UserError("settings: attention.buckets beyond " + std::to_string(kMostBucketsOfOneHash) +
-                    " must be a multiple of 4, being the product of two even numbers; got " + std::to_string(buckets));
+    throw UserError(fmt::format(
+        "settings: attention.buckets beyond {} must be a multiple of 4, being the product of two even numbers; got {}",
+        kMostBucketsOfOneHash, buckets));
   }
   std::int64_t first = 2;
   for (std::int64_t f = 2; f * f <= buckets; f += 2) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "nn/mechanisms/sparse/block_attention.h"
@@ -55,8 +56,9 @@ SparseMechanism::SparseMechanism(const AttentionConfig& config, const AttentionS
     if (is_fixed) config_.stride = blocks_in(config_.stride, config_.summary) * config_.summary;
   }
   if (is_fixed && config_.stride % config_.summary != 0) {
-    throw UserError("settings: attention.stride must be a multiple of attention.summary in the fixed pattern; got " +
-                    std::to_string(config_.stride) + " and " + std::to_string(config_.summary));
+    throw UserError(fmt::format(
+        "settings: attention.stride must be a multiple of attention.summary in the fixed pattern; got {} and {}",
+        config_.stride, config_.summary));
   }
 }
 
