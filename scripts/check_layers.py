@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that #include goes one way between the rooms of src/, as CONTRIBUTING.md states it."""
+"""Checks that #include goes one way between the folders of src/, as CONTRIBUTING.md states it."""
 import pathlib
 import re
 import sys
 
-# A room may include itself and these.
+# A folder may include itself and these.
 ALLOWED = {
     "base": set(),
     "kernels": {"base"},
@@ -25,9 +25,9 @@ root = pathlib.Path(__file__).resolve().parent.parent
 sources = [p for p in (root / "src").rglob("*") if p.suffix in {".h", ".cc", ".cuh", ".cu", ".in"}]
 problems = []
 for path in sorted(sources):
-    room = path.relative_to(root / "src").parts[0]
-    if room not in ALLOWED:
-        problems.append(f"{path.relative_to(root)}: '{room}' is not a room; add it to {__file__} with what it may see")
+    folder = path.relative_to(root / "src").parts[0]
+    if folder not in ALLOWED:
+        problems.append(f"{path.relative_to(root)}: '{folder}' is not a known folder; add it to {__file__} with what it may see")
         continue
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = INCLUDE.match(line)
@@ -35,12 +35,12 @@ for path in sorted(sources):
             continue
         where = f"{path.relative_to(root)}:{number}"
         target = match.group(1) or match.group(2)
-        if room in TORCH_FREE and TORCH.match(target):
-            problems.append(f"{where}: {room}/ knows no torch, but includes <{target}>")
+        if folder in TORCH_FREE and TORCH.match(target):
+            problems.append(f"{where}: {folder}/ knows no torch, but includes <{target}>")
         other = target.split("/")[0]
-        if "/" in target and other in ALLOWED | {"cosformer": 0} and other != room:
-            if other not in ALLOWED[room]:
-                problems.append(f"{where}: {room}/ may not include {other}/ ({target})")
+        if "/" in target and other in ALLOWED | {"cosformer": 0} and other != folder:
+            if other not in ALLOWED[folder]:
+                problems.append(f"{where}: {folder}/ may not include {other}/ ({target})")
 for problem in problems:
     print(problem, file=sys.stderr)
 print(f"layers: {len(sources)} files, {len(problems)} problems")

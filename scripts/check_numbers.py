@@ -21,7 +21,7 @@ try:
 except ImportError:
     sys.exit("check_numbers.py: needs Python 3.11, whose standard library reads TOML")
 
-ROOMS = ("cpu", "cuda", "lm", "lra")
+FOLDERS = ("cpu", "cuda", "lm", "lra")
 HEADER = 12  # lines at the top of a log in which command and commit stand
 COMMIT = re.compile(r"\bcommit (?:at or before |after |before )?([0-9a-f]{7,40})\b")
 # 1.5, 1,024, 12%, 3 ms, 4.6×; not the 64 of a default setting.
@@ -99,8 +99,8 @@ def names_in(text: str) -> list[str]:
     result = re.findall(r"\]\((?:[^)\s]*bench/)?results/([^)\s]*)\)", text)
     for word in re.findall(r"`([^`\s]+)`", text):
         path = word.removeprefix("bench/results/")
-        # A whole room is no name of a log.
-        if path.endswith(".log") or (path.split("/")[0] in ROOMS and "/" in path):
+        # A whole folder is no name of a log.
+        if path.endswith(".log") or (path.split("/")[0] in FOLDERS and "/" in path):
             result.append(path)
     return sorted(set(result))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of the torch-free rooms under the sanitizers: the same tests on a quarter of the random cases.
+# The tests of the torch-free folders under the sanitizers: the same tests on a quarter of the random cases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

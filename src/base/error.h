@@ -1,4 +1,4 @@
-// The two kinds of error that every room throws, so that the command line can tell them apart.
+// The two kinds of error that all of the code throws, so that the command line can tell them apart.
 //
 // UserError: what was asked for or given is wrong (an argument, a file's content); trying again will not help. The
 // message names the argument or file, what was expected, what was found and what to do. As argument misuse it becomes

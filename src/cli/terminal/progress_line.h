@@ -1,4 +1,4 @@
-// The progress line that the data room's callbacks draw.
+// The progress line that the callbacks of src/data draw.
 #pragma once
 
 #include <functional>
