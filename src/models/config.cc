@@ -47,45 +47,62 @@ void require_blanks_can_be_skipped(const ModelConfig& c) {
 
 void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   nn::add_settings(s, c.attention);
-  s.add("model.layers", c.layers, "Transformer blocks", 1, 1000);
-  s.add("model.width", c.width, "of the residual stream", 1, 65536);
-  s.add("model.heads", c.heads, "attention heads", 1, 1024);
-  s.add("model.head_dim", c.head_dim, "dimension of a head; 0: width / heads", 0, 65536);
-  s.add("model.feed_forward", c.feed_forward, "inner width of the feed-forward part", 1, 1 << 20);
-  s.add("model.activation", c.activation, "of the feed-forward part", {"gelu", "relu", "gated"});
-  s.add("model.norm", c.norm, "LayerNorm or RMSNorm", {"layer", "rms"});
-  s.add("model.norm_place", c.norm_place, "before each part, or after its residual connection", {"before", "after"});
-  s.add("model.positions", c.positions, "how positions are told; grid: of images, by row and column",
+  s.add("model.layers", c.layers, "The model has this many Transformer blocks.", 1, 1000);
+  s.add("model.width", c.width, "Each token is a vector of this many numbers between the blocks.", 1, 65536);
+  s.add("model.heads", c.heads, "Each attention has this many heads.", 1, 1024);
+  s.add("model.head_dim", c.head_dim, "A head has this many dimensions; 0: model.width / model.heads.", 0, 65536);
+  s.add("model.feed_forward", c.feed_forward,
+        "The feed-forward part of a block has this many numbers between its two layers.", 1, 1 << 20);
+  s.add("model.activation", c.activation,
+        "The function between the two layers of the feed-forward part; gated: twice as many numbers, of which SiLU of "
+        "one half multiplies the other.",
+        {"gelu", "relu", "gated"});
+  s.add("model.norm", c.norm, "Vectors are normalised by LayerNorm or by RMSNorm.", {"layer", "rms"});
+  s.add("model.norm_place", c.norm_place,
+        "Norms stand before each part of a block, or after its residual connection as in the first Transformers.",
+        {"before", "after"});
+  s.add("model.positions", c.positions,
+        "How the model is told where a token stands; grid: row and column of images. none suits cosformer, whose "
+        "weights know distances.",
         {"none", "sinusoidal", "learned", "rotary", "grid", "stochastic"});
-  s.add("model.scan", c.scan, "images: row by row; alternate: every second layer reads them column by column",
+  s.add("model.scan", c.scan, "Images are read row by row; alternate: by every second layer column by column.",
         {"rows", "alternate"});
   s.add("model.skip_blank", c.skip_blank,
-        "images: pixels of value 0 are left out, as the Long Range Arena's code has it, for which they are padding");
+        "Pixels of value 0 are left out of images, as in the Long Range Arena's code, for which they are padding.");
   s.add("model.stochastic_realizations", c.stochastic.realizations,
-        "stochastic positions: random realisations, the dimension of queries and keys", 1, 4096);
-  s.add("model.stochastic_sines", c.stochastic.sines, "stochastic positions: sines of a kernel", 1, 4096);
-  s.add("model.stochastic_gated", c.stochastic.gated, "stochastic positions: a learned part that knows no position");
-  s.add("model.pooling", c.pooling, "what the classifier reads: the mean over tokens, or a token of its own",
-        {"mean", "cls"});
+        "Stochastic positions are estimated from this many random realisations, the new dimension of queries and keys.",
+        1, 4096);
+  s.add("model.stochastic_sines", c.stochastic.sines,
+        "Each kernel of stochastic positions is a sum of this many sines.", 1, 4096);
+  s.add("model.stochastic_gated", c.stochastic.gated,
+        "With stochastic positions a learned share of each dimension knows no position.");
+  s.add("model.pooling", c.pooling,
+        "The classifier reads the mean over all tokens, or a token of its own (cls) before them.", {"mean", "cls"});
   s.add("model.pooled_norm", c.pooled_norm,
-        "batch: what was pooled is scaled by its spread over a batch, for tasks whose examples look alike on average",
+        "What was pooled is scaled by its spread over a batch, for tasks whose examples look alike on average, or left "
+        "as it is.",
         {"none", "batch"});
-  s.add("model.causal", c.causal, "tokens see only those before them");
+  s.add("model.causal", c.causal, "Tokens see only those before them; language models set it by themselves.");
   s.add("model.pair_features", c.pair_features,
-        "of two documents: both encodings, or also their difference and product", {"both", "interaction"});
-  s.add("model.attention_bias", c.attention_bias, "biases in the attention's projections");
-  s.add("model.dropout", c.dropout, "of embeddings and of each part's output", 0, 0.999);
+        "Of two documents the classifier reads both encodings, or also their difference and product.",
+        {"both", "interaction"});
+  s.add("model.attention_bias", c.attention_bias, "The attention's projections have biases.");
+  s.add("model.dropout", c.dropout,
+        "This share of embeddings and of each part's output is zeroed while training; higher against overfitting.", 0,
+        0.999);
   if (!with_input) return;
-  s.add("input.vocabulary", c.input.vocabulary, "token ids are below it; 0: real values", 0, kMostCounted);
-  s.add("input.max_length", c.input.max_length, "tokens", 1, kMostCounted);
-  s.add("input.pairs", c.input.pairs, "two documents");
-  s.add("input.image_width", c.input.image_width, "pixels", 0, kMostCounted);
-  s.add("input.image_height", c.input.image_height, "pixels", 0, kMostCounted);
-  s.add("input.value_scale", c.input.value_scale, "what stored values are multiplied with");
-  s.add("input.classes", c.input.classes, "names");
-  s.add("input.blank", c.input.blank, "what a pixel of value 0 is read as", 0, kMostCounted);
-  s.add("input.most_drawn", c.input.most_drawn, "pixels above 0 of the fullest training image; 0: not counted", 0,
+  s.add("input.vocabulary", c.input.vocabulary, "Token ids are below this number; 0: the input are real values.", 0,
         kMostCounted);
+  s.add("input.max_length", c.input.max_length, "An input has at most this many tokens.", 1, kMostCounted);
+  s.add("input.pairs", c.input.pairs, "An input is a pair of documents.");
+  s.add("input.image_width", c.input.image_width, "Images are this many pixels wide; 0: no images.", 0, kMostCounted);
+  s.add("input.image_height", c.input.image_height, "Images are this many pixels high; 0: no images.", 0, kMostCounted);
+  s.add("input.value_scale", c.input.value_scale,
+        "Stored values are multiplied by this number before the model reads them.");
+  s.add("input.classes", c.input.classes, "The names of the classes, in the order of the output.");
+  s.add("input.blank", c.input.blank, "A pixel of value 0 is read as this token.", 0, kMostCounted);
+  s.add("input.most_drawn", c.input.most_drawn,
+        "The fullest training image has this many pixels above 0; 0: not counted.", 0, kMostCounted);
 }
 
 void apply_preset(ModelConfig& config, const Settings& settings) {

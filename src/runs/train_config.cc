@@ -16,47 +16,90 @@ std::vector<std::string> schedule_names() {
 }
 
 void add_settings(Settings& s, TrainConfig& c) {
-  s.add("train.init", c.init, "run of a language model (lm, mlm) that a text classifier's encoder begins as");
-  s.add("train.seed", c.seed, "of weights, order and dropout");
-  s.add("train.device", c.device, "auto takes a GPU where there is one", {"auto", "cpu", "cuda"});
-  s.add("train.precision", c.precision, "auto: bf16 on a GPU, else fp32", {"auto", "fp32", "bf16"});
-  s.add("train.steps", c.steps, "optimiser steps; 0: as many as the epochs need", 0, kMostSteps);
-  s.add("train.epochs", c.epochs, "passes over the training data, where steps is 0", 0, kMostEpochs);
-  s.add("train.batch_size", c.batch_size, "examples in a batch at most; 0: no limit", 0, kMostExamples);
-  s.add("train.token_budget", c.token_budget, "tokens in a batch at most, padding included; 0: no limit", 0,
-        kMostTokens);
-  s.add("train.accumulate", c.accumulate, "batches whose gradients make one step", 1, 1 << 20);
-  s.add("train.fixed_width", c.fixed_width, "pad every batch to the greatest length");
+  s.add("train.init", c.init,
+        "A text classifier's encoder starts from the weights of this run (or bundle) of a language model, lm or mlm; "
+        "empty: from random weights.");
+  s.add("train.seed", c.seed,
+        "The initial weights, the order of the examples and dropout follow from this number: another one gives another "
+        "training.");
+  s.add("train.device", c.device, "Where the model is trained; auto takes a GPU where there is one.",
+        {"auto", "cpu", "cuda"});
+  s.add("train.precision", c.precision,
+        "The number format of matrix products and attention, fp32 or bf16 through autocast; auto takes bf16 on a GPU, "
+        "else fp32.",
+        {"auto", "fp32", "bf16"});
+  s.add("train.steps", c.steps, "The training takes this many optimiser steps in all; 0: as many as train.epochs need.",
+        0, kMostSteps);
+  s.add("train.epochs", c.epochs,
+        "The training data are read this many times, where train.steps is 0; fractions are allowed.", 0, kMostEpochs);
+  s.add("train.batch_size", c.batch_size,
+        "A batch has at most this many examples; 0: only train.token_budget limits it. Fewer need less memory.", 0,
+        kMostExamples);
+  s.add("train.token_budget", c.token_budget,
+        "A batch has at most this many tokens, padding included; 0: only train.batch_size limits it. Useful where "
+        "lengths differ.",
+        0, kMostTokens);
+  s.add("train.accumulate", c.accumulate,
+        "The gradients of this many batches are averaged for one step: larger batches than memory holds.", 1, 1 << 20);
+  s.add(
+      "train.fixed_width", c.fixed_width,
+      "Every batch is padded to the greatest length, so that all have one shape; slower, but even in time and memory.");
   s.add("train.width_multiple", c.width_multiple,
-        "batches are padded to a multiple of it; on a GPU each width becomes a graph, so 128 suits long texts", 1,
-        1 << 20);
-  s.add("train.flip", c.flip, "images: mirror half of the training images");
-  s.add("train.rotate", c.rotate, "square images: turn each training image by a random number of quarter turns");
+        "The length of a batch is padded to a multiple of this many tokens; on a GPU each length becomes a graph, so "
+        "128 suits long texts.",
+        1, 1 << 20);
+  s.add("train.flip", c.flip, "Half of the training images, drawn anew each time, are mirrored left to right.");
+  s.add("train.rotate", c.rotate,
+        "Each training image, which must be square, is turned by a random number of quarter turns.");
   s.add("train.plain_epochs", c.plain_epochs,
-        "epochs before train.flip and train.rotate begin: a hard task is begun faster on images that come again", 0);
-  s.add("train.lr", c.lr, "peak learning rate", 0, kMostRate);
-  s.add("train.final_lr", c.final_lr, "learning rate at the end of cosine and linear", 0, kMostRate);
-  s.add("train.schedule", c.schedule, "how the learning rate goes on after the warm-up", schedule_names());
-  s.add("train.warmup_steps", c.warmup_steps, "steps of linear warm-up; 0: warmup_fraction of all", 0, kMostSteps);
-  s.add("train.warmup_fraction", c.warmup_fraction, "of all steps", 0, 1);
-  s.add("train.weight_decay", c.weight_decay, "AdamW's, of matrices and embeddings", 0, kMostRate);
-  s.add("train.beta1", c.beta1, "AdamW's", 0, 0.999999);
-  s.add("train.beta2", c.beta2, "AdamW's", 0, 0.9999999);
-  s.add("train.adam_eps", c.adam_eps, "AdamW's", 1e-30);
-  s.add("train.clip", c.clip, "greatest norm of the gradient; 0: no limit");
-  s.add("train.layer_decay", c.layer_decay, "classifiers: a layer's learning rate, relative to the layer above", 0.01,
-        1);
-  s.add("train.label_smoothing", c.label_smoothing, "share of the target spread over all classes", 0, 0.999);
-  s.add("train.log_every", c.log_every, "steps between lines of metrics.jsonl", 1);
-  s.add("train.eval_every", c.eval_every, "steps between evaluations; 0: after each epoch");
-  s.add("train.eval_batch_size", c.eval_batch_size, "0: as in training", 0, kMostExamples);
-  s.add("train.checkpoint_every", c.checkpoint_every, "steps between checkpoints; 0: with each evaluation");
+        "For this many epochs images are neither mirrored nor turned: a hard task is begun faster on images that come "
+        "again.",
+        0);
+  s.add("train.lr", c.lr,
+        "The learning rate rises to this value in the warm-up; smaller where the loss becomes unstable.", 0, kMostRate);
+  s.add("train.final_lr", c.final_lr,
+        "The learning rate falls to this value at the end, with the schedules cosine and linear.", 0, kMostRate);
+  s.add("train.schedule", c.schedule,
+        "How the learning rate goes on after the warm-up: it falls as a cosine, linearly or by the inverse root of the "
+        "step, or stays.",
+        schedule_names());
+  s.add("train.warmup_steps", c.warmup_steps,
+        "The learning rate rises linearly for this many steps; 0: for train.warmup_fraction of all.", 0, kMostSteps);
+  s.add("train.warmup_fraction", c.warmup_fraction,
+        "The learning rate rises linearly for this share of all steps, where train.warmup_steps is 0.", 0, 1);
+  s.add(
+      "train.weight_decay", c.weight_decay,
+      "AdamW shrinks matrices and embeddings by this times the learning rate in each step; higher against overfitting.",
+      0, kMostRate);
+  s.add("train.beta1", c.beta1, "AdamW keeps this share of its running mean of gradients in each step.", 0, 0.999999);
+  s.add("train.beta2", c.beta2, "AdamW keeps this share of its running mean of squared gradients in each step.", 0,
+        0.9999999);
+  s.add("train.adam_eps", c.adam_eps, "AdamW adds this to the root of the mean square that it divides by.", 1e-30);
+  s.add("train.clip", c.clip, "A gradient with a larger norm than this is scaled down to it; 0: no limit.");
+  s.add("train.layer_decay", c.layer_decay,
+        "Each layer of a classifier learns at this share of the rate of the layer above it; below 1 when fine-tuning "
+        "with train.init.",
+        0.01, 1);
+  s.add("train.label_smoothing", c.label_smoothing,
+        "This share of the target is spread evenly over all classes, so that the model does not become too sure.", 0,
+        0.999);
+  s.add("train.log_every", c.log_every, "A line is written to metrics.jsonl every this many steps.", 1);
+  s.add("train.eval_every", c.eval_every,
+        "The model is evaluated on the validation part every this many steps; 0: after each epoch.");
+  s.add("train.eval_batch_size", c.eval_batch_size,
+        "An evaluation reads batches of at most this many examples; 0: batches as in training.", 0, kMostExamples);
+  s.add("train.checkpoint_every", c.checkpoint_every,
+        "A checkpoint is written every this many steps; 0: with each evaluation.");
   s.add("train.checkpoint_minutes", c.checkpoint_minutes,
-        "minutes after which a checkpoint is written besides, so that no more is ever lost; 0: none by time");
-  s.add("train.patience", c.patience, "evaluations without a better one before an early stop; 0: none");
+        "A checkpoint is also written when this many minutes have passed since the last, so that no more is ever lost; "
+        "0: none by time.");
+  s.add("train.patience", c.patience,
+        "The training stops early after this many evaluations without a better one; 0: never.");
   s.add("train.continued", c.continued,
-        "times that cosformer train --continue has gone on with the run, which counts it", 0, 10000);
-  s.add("train.graph", c.graph, "capture the step in a CUDA graph where shapes allow");
+        "Counted by the program: how often cosformer train --continue has gone on with the run.", 0, 10000);
+  s.add("train.graph", c.graph,
+        "On a GPU a training step is captured as a CUDA graph where shapes allow, which saves launches; false when "
+        "debugging.");
 }
 
 void require_possible(const TrainConfig& c) {

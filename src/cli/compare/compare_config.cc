@@ -22,18 +22,25 @@ struct CompareSection {
 };
 
 void add_settings(Settings& s, CompareSection& section, CompareConfig& c) {
-  s.add("compare.tasks", section.tasks, "names of tasks");
-  s.add("compare.attention", section.attention, "names of mechanisms, or all");
-  s.add("compare.seeds", c.seeds, "runs of each model", 1, 10000);
-  s.add("compare.first_seed", c.first_seed, "the others follow it");
-  s.add("compare.match_parameters", c.match_parameters, "feed-forward parts that make the models equally large");
-  s.add("compare.threads", c.threads, "CPU threads of every process; 0: all cores", 0, 4096);
-  s.add("compare.lengths", section.lengths, "at which speed and memory are measured; [] for none");
-  s.add("compare.speed_batch", c.speed.batch, "sequences a step there", 1);
-  s.add("compare.speed_seconds", c.speed.seconds, "how long steps are repeated there", 0.01);
-  s.add("compare.speed_step_limit", c.speed.step_seconds, "seconds; slower steps are not measured", 0.01);
-  s.add("compare.speed_process_limit", c.speed.process_seconds, "seconds; slower measurements are ended", 1);
-  s.add("compare.speed_precision", c.speed.precision, "of the measured steps", {"fp32", "bf16"});
+  s.add("compare.tasks", section.tasks, "The names of the tasks that are compared on.");
+  s.add("compare.attention", section.attention, "The names of the mechanisms that are compared, or all.");
+  s.add("compare.seeds", c.seeds, "Each model is trained with this many seeds.", 1, 10000);
+  s.add("compare.first_seed", c.first_seed, "The first seed; the others follow it.");
+  s.add("compare.match_parameters", c.match_parameters,
+        "Feed-forward parts are adjusted so that all models have as many parameters as the first.");
+  s.add("compare.threads", c.threads, "Every process has this many CPU threads; 0: as many as there are cores.", 0,
+        4096);
+  s.add("compare.lengths", section.lengths,
+        "The lengths in tokens at which speed and memory are measured; [] for none.");
+  s.add("compare.speed_batch", c.speed.batch, "A step whose speed is measured has this many sequences.", 1);
+  s.add("compare.speed_seconds", c.speed.seconds, "Steps whose speed is measured are repeated for this many seconds.",
+        0.01);
+  s.add("compare.speed_step_limit", c.speed.step_seconds,
+        "Steps that take longer than this many seconds are not measured.", 0.01);
+  s.add("compare.speed_process_limit", c.speed.process_seconds,
+        "Measurements that take longer than this many seconds are ended.", 1);
+  s.add("compare.speed_precision", c.speed.precision, "The number format of the steps whose speed is measured.",
+        {"fp32", "bf16"});
 }
 
 bool begins(const std::string& text, const std::string& with) {

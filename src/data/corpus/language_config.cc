@@ -6,24 +6,30 @@ namespace cosformer::data {
 
 void add_settings(Settings& s, LanguageDataConfig& c) {
   s.add("data.tokenizer", c.tokenizer,
-        "lm, mlm, text_to_text: bytes; words or sentencepiece, learned from the training text; or a tokenizer's file");
+        "How lm, mlm and text_to_text cut text into tokens: bytes; words or sentencepiece, learned from the training "
+        "text; or a tokenizer's file.");
   s.add("data.tokenizer_vocabulary", c.tokenizer_vocabulary,
-        "lm, mlm, text_to_text: tokens of a tokenizer that is learned; 0: all words, 8000 pieces", 0, 100'000'000);
-  s.add("data.documents", c.documents, "lm, mlm: where a document of a text file ends; stream: nowhere",
+        "A tokenizer that is learned has this many tokens; 0: all words, or 8000 pieces.", 0, 100'000'000);
+  s.add("data.documents", c.documents, "Where a document of a text file ends, for lm and mlm; stream: nowhere.",
         {"files", "blank_lines", "lines", "stream"});
-  s.add("data.text_field", c.text_field, "lm, mlm: the key of the text in JSONL rows");
+  s.add("data.text_field", c.text_field, "The text of a JSONL row has this key, for lm and mlm.");
   s.add("data.max_line_megabytes", c.max_line_megabytes,
-        "lm, mlm: the longest line, JSONL row or document that is tokenised as one; a longer one is an error", 1,
-        1 << 20);
+        "A line, JSONL row or document that is tokenised at once may have this many megabytes, for lm and mlm; a "
+        "longer one is an error.",
+        1, 1 << 20);
   s.add("data.window", c.window,
-        "lm, mlm: tokens of a training example; data.max_length is how far the model can look back, 0: as far", 1,
-        std::int64_t{1} << 30);
-  s.add("data.documents_apart", c.documents_apart, "lm, mlm: tokens do not see other documents");
+        "A training example of lm and mlm has this many tokens; data.max_length says how far the model can look back, "
+        "0: as far.",
+        1, std::int64_t{1} << 30);
+  s.add("data.documents_apart", c.documents_apart,
+        "Tokens of one document do not see those of others, for lm and mlm; true for short documents that have nothing "
+        "to do with each other.");
   s.add("data.carry", c.carry,
-        "lm: read on with the state that the window before left, up to data.max_length tokens; gradients stay in the "
-        "window");
-  s.add("data.mask_rate", c.mask_rate, "mlm: share of the tokens that are to be found", 0.001, 0.999);
-  s.add("data.cache", c.cache, "lm, mlm: folder of tokenised text; empty: the user's cache");
+        "A window of lm begins with the state that the one before left, up to data.max_length tokens; gradients stay "
+        "in the window.");
+  s.add("data.mask_rate", c.mask_rate, "This share of the tokens is hidden and is to be predicted, for mlm.", 0.001,
+        0.999);
+  s.add("data.cache", c.cache, "Tokenised text of lm and mlm is kept in this folder; empty: in the user's cache.");
 }
 
 const std::vector<std::string>& language_tasks() {

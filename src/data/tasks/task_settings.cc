@@ -25,8 +25,7 @@ const std::vector<TaskKind>& task_kinds() {
        open_listops},
       {"text", "data/imdb", 4096,
        "the published folder aclImdb with {train,test}/{neg,pos}/*.txt, or a folder with train.tsv and test.tsv (gzip "
-       "or "
-       "not; the label 0, 1, neg or pos first, the text last), or the path of such a train.tsv. The reviews are "
+       "or not; the label 0, 1, neg or pos first, the text last), or the path of such a train.tsv. The reviews are "
        "published at https://ai.stanford.edu/~amaas/data/sentiment/",
        open_text},
       {"retrieval", "data/aan", 4000,
@@ -40,8 +39,7 @@ const std::vector<TaskKind>& task_kinds() {
        open_image},
       {"pathfinder", "data/pathfinder", 0,
        "a folder with pathfinder32-{train,valid,test}.data as `cosformer data pathfinder --out FOLDER` makes them, or "
-       "the "
-       "published folder with metadata/ beside the images (divided 80/10/10); in a folder without either they are "
+       "the published folder with metadata/ beside the images (divided 80/10/10); in a folder without either they are "
        "generated",
        open_pathfinder},
       {"fashion_mnist", kFashionMnistFolder, 0,
@@ -49,33 +47,32 @@ const std::vector<TaskKind>& task_kinds() {
        "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz",
        open_fashion_mnist},
       {"text_files", nullptr, 4096,
-       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column and "
-       "data.label_column; data.valid_path and data.test_path likewise",
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column and data.label_column; "
+       "data.valid_path and data.test_path likewise",
        open_text_files},
       {"text_pairs", nullptr, 4096,
-       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column, "
-       "data.second_text_column and data.label_column; data.valid_path and data.test_path likewise",
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.text_column, data.second_text_column "
+       "and data.label_column; data.valid_path and data.test_path likewise",
        open_text_files},
       {"text_to_text", nullptr, 4096,
-       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.source_column and "
-       "data.target_column; data.valid_path and data.test_path likewise",
+       "a file of .tsv, .csv or .jsonl (gzip or not), its columns named by data.source_column and data.target_column; "
+       "data.valid_path and data.test_path likewise",
        open_text_files},
       {"idx_images", nullptr, 0,
-       "a file of images in IDX form (gzip or not) and data.labels_path, a file of labels, or a folder with the "
-       "names of MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with or without .gz",
+       "a file of images in IDX form (gzip or not) and data.labels_path, a file of labels, or a folder with the names "
+       "of MNIST: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with or without .gz",
        open_idx_images},
       {"png_images", nullptr, 0,
-       "a folder with a folder of PNG files for each class, named after it, or with train/ and test/ (and "
-       "valid/) of that kind; all images of one size",
+       "a folder with a folder of PNG files for each class, named after it, or with train/ and test/ (and valid/) of "
+       "that kind; all images of one size",
        open_png_images},
       {"token_sequences", nullptr, 0,
-       "a file of CSV (gzip or not): a row is a label and whole numbers from 0 on; data.label_column says "
-       "which "
-       "column is the label, the first by default",
+       "a file of CSV (gzip or not): a row is a label and whole numbers from 0 on; data.label_column says which column "
+       "is the label, the first by default",
        open_sequences},
       {"value_sequences", nullptr, 0,
-       "a file of CSV (gzip or not): a row is a label and real numbers; data.label_column says which column is "
-       "the label, the first by default",
+       "a file of CSV (gzip or not): a row is a label and real numbers; data.label_column says which column is the "
+       "label, the first by default",
        open_sequences},
   };
   return kinds;
@@ -190,63 +187,86 @@ std::string sequence_label_column(const DataConfig& config) {
 void add_settings(Settings& settings, DataConfig& config) {
   std::vector<std::string> tasks = task_names();
   for (const std::string& task : language_tasks()) tasks.push_back(task);
-  settings.add("data.task", config.task, "what is learned", tasks);
+  settings.add("data.task", config.task, "What is learned, and so how the data are read.", tasks);
   settings.add("data.path", config.path,
-               "folder of the task, or the training file of own data; empty: data/TASK or the installed package");
-  settings.add("data.valid_path", config.valid_path, "own data: validation file; empty: held out of the training part");
-  settings.add("data.test_path", config.test_path, "own data: test file; empty: held out of the training part");
-  settings.add("data.labels_path", config.labels_path, "idx_images: labels; empty: the file named like the images'");
-  settings.add("data.valid_labels_path", config.valid_labels_path, "the same of data.valid_path");
-  settings.add("data.test_labels_path", config.test_labels_path, "the same of data.test_path");
-  settings.add("data.format", config.format, "of text files; auto: by their names", {"auto", "tsv", "csv", "jsonl"});
+               "The folder of the task's data, or the training file of your own data; empty: data/TASK or the "
+               "installed package.");
+  settings.add("data.valid_path", config.valid_path,
+               "The validation file of your own data; empty: held out of the training part.");
+  settings.add("data.test_path", config.test_path,
+               "The test file of your own data; empty: held out of the training part.");
+  settings.add(
+      "data.labels_path", config.labels_path,
+      "The file of the training labels of idx_images; empty: the one that is named like the file of the images.");
+  settings.add("data.valid_labels_path", config.valid_labels_path,
+               "The file of the validation labels of idx_images; empty: the one that is named like data.valid_path.");
+  settings.add("data.test_labels_path", config.test_labels_path,
+               "The file of the test labels of idx_images; empty: the one that is named like data.test_path.");
+  settings.add("data.format", config.format, "The format of tables of text; auto: by the files' names.",
+               {"auto", "tsv", "csv", "jsonl"});
   settings.add("data.separator", config.separator,
-               "of tables: what stands between columns: tab, comma, semicolon, bar, space or another character; auto: "
-               "by their names");
-  settings.add("data.header", config.header, "of tables; auto: there is one when a column is given by name",
+               "What separates the columns of tables: tab, comma, semicolon, bar, space or another character; auto: by "
+               "the files' names.");
+  settings.add("data.header", config.header,
+               "Whether the first row of a table has the columns' names; auto: yes when a column is given by name.",
                {"auto", "yes", "no"});
-  settings.add("data.text_column", config.text_column, "name, number from 1 or JSON key of the text");
+  settings.add("data.text_column", config.text_column,
+               "The column of the text: its name, its number from 1, or its JSON key.");
   settings.add("data.second_text_column", config.second_text_column,
-               "text_pairs: of the second text; empty: second_text");
-  settings.add("data.source_column", config.source_column, "text_to_text: of the text that is read");
-  settings.add("data.target_column", config.target_column, "text_to_text: of the text that is to be written");
-  settings.add("data.label_column", config.label_column, "of the label; empty: label, and of sequences column 1");
-  settings.add("data.reading", config.reading, "how pixels are read: as values, or as tokens of an alphabet of 256",
+               "The column of the second text of text_pairs; empty: second_text.");
+  settings.add("data.source_column", config.source_column, "The column of the text that text_to_text reads.");
+  settings.add("data.target_column", config.target_column, "The column of the text that text_to_text is to write.");
+  settings.add("data.label_column", config.label_column,
+               "The column of the label; empty: the one called label, and column 1 of sequences.");
+  settings.add("data.reading", config.reading,
+               "Pixels are read as real values, or as tokens of an alphabet of 256; auto: as suits the data.",
                {"auto", "tokens", "values"});
-  settings.add("data.max_length", config.max_length, "longer sequences are cut; 0: the task's own limit", 0,
-               std::int64_t{1} << 30);
+  settings.add("data.max_length", config.max_length,
+               "Sequences are cut to this many tokens; 0: to the task's own limit.", 0, std::int64_t{1} << 30);
   settings.add("data.vocabulary", config.vocabulary,
-               "token_sequences: tokens there are, and the two ids kept for padding; 0: as the data needs", 0,
-               std::int64_t{1} << 30);
-  settings.add("data.valid_fraction", config.valid_fraction, "of the training part, when held out", 0, 0.9);
-  settings.add("data.test_fraction", config.test_fraction, "of own data, when held out", 0, 0.9);
-  settings.add("data.split_seed", config.split_seed, "which examples are held out");
-  settings.add("data.lra_quirks", config.lra_quirks, "text: validate on the test part, as the published code does");
+               "The number of tokens of token_sequences, with the two ids that are kept for padding; 0: as many as the "
+               "data need.",
+               0, std::int64_t{1} << 30);
+  settings.add("data.valid_fraction", config.valid_fraction,
+               "This share of the training part is held out for validation, where no file is given for it.", 0, 0.9);
+  settings.add("data.test_fraction", config.test_fraction,
+               "This share of your own data is held out for the test, where no file is given for it.", 0, 0.9);
+  settings.add("data.split_seed", config.split_seed, "Which examples are held out follows from this number.");
+  settings.add(
+      "data.lra_quirks", config.lra_quirks,
+      "The task text validates on its test part, as the published code does; for comparison with published numbers.");
   settings.add("data.retrieval_source", config.retrieval_source,
-               "retrieval: the published pairs, or passages of one or two articles as a stand-in",
+               "The pairs of retrieval: the published ones, or passages of one or two articles as a stand-in.",
                {"aan", "same_article"});
   settings.add("data.passage_least", config.passage_least,
-               "same_article: bytes of the shortest passage; 0: a quarter of data.max_length", 0,
-               std::int64_t{1} << 30);
-  settings.add("data.image_size", config.image_size, "pathfinder: pixels a side; 32, 64, 128 (Path-X) or 256", 1, 1024);
+               "A passage of the stand-in same_article has at least this many bytes; 0: a quarter of data.max_length.",
+               0, std::int64_t{1} << 30);
+  settings.add("data.image_size", config.image_size,
+               "Images of pathfinder have this many pixels a side: 32, 64, 128 (Path-X) or 256.", 1, 1024);
   settings.add("data.shrink", config.shrink,
-               "images: the mean of so many by so many pixels becomes one pixel, so that sequences are shorter; 1: as "
-               "they are",
+               "The mean of a square of this many pixels a side becomes one pixel, so that images are shorter "
+               "sequences; 1: as they are.",
                1, 1024);
   settings.add("data.generate_seed", config.generate_seed,
-               "listops, pathfinder, same_article: which examples are made");
-  settings.add("data.generate_train", config.generate_train, "how many for training; 0: as published", 0,
-               kMostGenerated);
-  settings.add("data.generate_valid", config.generate_valid, "how many for validation; 0: as published", 0,
-               kMostGenerated);
-  settings.add("data.generate_test", config.generate_test, "how many for the test; 0: as published", 0, kMostGenerated);
+               "Which examples of listops, pathfinder and same_article are generated follows from this number.");
+  settings.add("data.generate_train", config.generate_train,
+               "This many training examples are generated; 0: as many as published.", 0, kMostGenerated);
+  settings.add("data.generate_valid", config.generate_valid,
+               "This many validation examples are generated; 0: as many as published.", 0, kMostGenerated);
+  settings.add("data.generate_test", config.generate_test,
+               "This many test examples are generated; 0: as many as published.", 0, kMostGenerated);
   settings.add("data.generate_longer_than", config.generate_longer_than,
-               "listops: expressions have more symbols than this; 0: as published", 0, kLongestGenerated);
-  settings.add("data.generate_shorter_than", config.generate_shorter_than, "and fewer than this; 0: as published", 0,
-               kLongestGenerated);
-  settings.add("data.train_limit", config.train_limit, "use so many training examples, drawn by split_seed; 0: all");
-  settings.add("data.valid_limit", config.valid_limit, "the same of the validation part");
-  settings.add("data.test_limit", config.test_limit, "the same of the test part");
-  settings.add("data.skip_bad_rows", config.skip_bad_rows, "leave out rows that cannot be read, and count them");
+               "Expressions of listops have more symbols than this; 0: as published.", 0, kLongestGenerated);
+  settings.add("data.generate_shorter_than", config.generate_shorter_than,
+               "Expressions of listops have fewer symbols than this; 0: as published.", 0, kLongestGenerated);
+  settings.add("data.train_limit", config.train_limit,
+               "Only this many training examples, drawn by data.split_seed, are used; 0: all.");
+  settings.add("data.valid_limit", config.valid_limit,
+               "Only this many validation examples, drawn by data.split_seed, are used; 0: all.");
+  settings.add("data.test_limit", config.test_limit,
+               "Only this many test examples, drawn by data.split_seed, are used; 0: all.");
+  settings.add("data.skip_bad_rows", config.skip_bad_rows,
+               "Rows that cannot be read are left out and counted; otherwise the first one ends the program.");
 }
 
 }  // namespace cosformer::data

@@ -16,16 +16,20 @@ void add_all(Settings& settings, LanguageModelConfig& config) {
 }  // namespace
 
 void add_settings(Settings& s, LanguageOptions& o) {
-  s.add("language.tied", o.tied, "language models: the output reads the input's embeddings");
+  s.add("language.tied", o.tied,
+        "A language model's output layer shares its weights with the input's embeddings, which saves parameters.");
   s.add("language.cutoffs", o.cutoffs,
-        "language models: first ids of rarer words, with narrower embeddings and outputs of their own");
-  s.add("language.cutoff_divisor", o.cutoff_divisor, "language models: how much narrower from cut to cut", 1, 64);
+        "From each of these ids on, rarer words have narrower embeddings and outputs; for large word vocabularies.");
+  s.add("language.cutoff_divisor", o.cutoff_divisor,
+        "Embeddings become narrower by this factor at each of language.cutoffs.", 1, 64);
 }
 
 void add_settings(Settings& s, LanguageModelConfig& c, bool with_input) {
   add_settings(s, c.model, with_input);
   add_settings(s, c.language);
-  if (with_input) s.add("tokenizer.hash", c.tokenizer, "of the tokenizer that the model was trained with");
+  if (with_input)
+    s.add("tokenizer.hash", c.tokenizer,
+          "The hash of the tokenizer that the model was trained with; another one is refused.");
 }
 
 std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_t vocabulary) {

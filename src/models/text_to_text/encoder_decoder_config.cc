@@ -32,8 +32,9 @@ void checked(const std::string& whose, const Check& check) {
 
 void add_all(Settings& s, EncoderDecoderConfig& c) {
   add_settings(s, c.model, true);
-  s.add("decoder.layers", c.decoder_layers, "blocks of the decoder", 1, 1000);
-  s.add("tokenizer.hash", c.tokenizer, "of the tokenizer that the model was trained with");
+  s.add("decoder.layers", c.decoder_layers, "The decoder has this many blocks.", 1, 1000);
+  s.add("tokenizer.hash", c.tokenizer,
+        "The hash of the tokenizer that the model was trained with; another one is refused.");
 }
 
 void add_attention(Settings& s, nn::AttentionConfig& c) {
@@ -45,16 +46,20 @@ void add_attention(Settings& s, nn::AttentionConfig& c) {
 void add_settings(Settings& s, DecoderOptions& o) {
   s.rename_section("seq2seq", "text_to_text");
   s.add("text_to_text.decoder_attention", o.attention,
-        "text_to_text: the decoder's self-attention; same: model.attention. Another one has its own defaults",
+        "The decoder's self-attention in text_to_text; same: model.attention with its options. Another one has its own "
+        "defaults.",
         same_or_named());
   s.add("text_to_text.cross_attention", o.cross_attention,
-        "text_to_text: the decoder's attention to the source, likewise; never with decay or convolution",
+        "The decoder's attention to the source in text_to_text; same: model.attention. It never has a decay or a "
+        "convolution.",
         same_or_named());
   s.add("text_to_text.decoder_decay", o.decay,
-        "text_to_text: attention.decay of the decoder's self-attention [cosformer_plus, linear]");
-  s.add("text_to_text.decoder_layers", o.layers, "text_to_text: blocks of the decoder; 0: model.layers", 0, 1000);
+        "The decoder's self-attention in text_to_text has a learned decay per head. [cosformer_plus, linear]");
+  s.add("text_to_text.decoder_layers", o.layers, "The decoder of text_to_text has this many blocks; 0: model.layers.",
+        0, 1000);
   s.add("text_to_text.decode_examples", o.decode_examples,
-        "text_to_text: examples written at an evaluation while training, to count those that are right");
+        "At each evaluation while training, this many answers are written and those that are right are counted "
+        "(text_to_text).");
 }
 
 void apply_preset(DecoderOptions& o, const ModelConfig& model, const Settings& settings) {
