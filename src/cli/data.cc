@@ -91,15 +91,20 @@ void make_pathfinder(const Settings& s) {
 // What both generators have, with `examples` for what they make.
 template <class Options>
 void add_generator_options(CLI::App& app, std::string& folder, Options& options, const std::string& examples) {
-  app.add_option("--out", folder, "folder for the files")->required();
-  app.add_option("--seed", options.seed, "which " + examples)->check(seed_number())->capture_default_str();
+  app.add_option("--out", folder, "Writes the files to this folder.")->required();
+  app.add_option("--seed", options.seed, "Which " + examples + " are made follows from this number.")
+      ->check(seed_number())
+      ->capture_default_str();
   const auto part = [&](const std::string& name, auto& count, const std::string& use) {
-    app.add_option(name, count, use + ' ' + examples)->check(whole_number(0, kMostExamples))->capture_default_str();
+    app.add_option(name, count, "Makes this many " + use + ' ' + examples + '.')
+        ->check(whole_number(0, kMostExamples))
+        ->capture_default_str();
   };
   part("--train", options.train, "training");
   part("--valid", options.valid, "validation");
   part("--test", options.test, "test");
-  app.add_option("--threads", options.threads, "0: all cores; the result is the same")
+  app.add_option("--threads", options.threads,
+                 "Uses this many CPU threads, which changes nothing of the result; 0: as many as there are cores.")
       ->check(thread_number())
       ->capture_default_str();
 }
@@ -109,36 +114,35 @@ void add_generator_options(CLI::App& app, std::string& folder, Options& options,
 void add_data(CLI::App& app) {
   app.require_subcommand(1);
   const auto s = std::make_shared<Settings>();
-  CLI::App& listops = *app.add_subcommand("listops", "nested list operations (Long Range Arena)");
+  CLI::App& listops = *app.add_subcommand("listops", "Makes the Long Range Arena's ListOps: nested list operations.");
   listops.footer(
-      "Makes ListOps as the Long Range Arena defines it: trees of MIN, MAX, MED and SM over digits. The same seed "
-      "gives\n"
-      "the same bytes. Files that are there already are opened, not made again.");
+      "Makes ListOps as the Long Range Arena defines it: trees of MIN, MAX, MED and SM over digits. The same seed\n"
+      "gives the same bytes. Files that are there already are opened, not made again.");
   add_generator_options(listops, s->folder, s->listops, "expressions");
-  listops.add_option("--longer-than", s->listops.longer_than, "least length, itself excluded")
+  listops.add_option("--longer-than", s->listops.longer_than, "Makes expressions of more symbols than this.")
       ->check(whole_number())
       ->capture_default_str();
-  listops.add_option("--shorter-than", s->listops.shorter_than, "greatest length, itself excluded")
+  listops.add_option("--shorter-than", s->listops.shorter_than, "Makes expressions of fewer symbols than this.")
       ->check(whole_number())
       ->capture_default_str();
-  listops.add_flag("--tsv", s->tsv, "also write the published form, basic_train.tsv and so on");
+  listops.add_flag("--tsv", s->tsv, "Also writes the published form, basic_train.tsv and so on.");
   listops.callback([s] { make_listops(*s); });
 
-  CLI::App& pathfinder = *app.add_subcommand("pathfinder", "are two discs on one dashed path? (Long Range Arena)");
+  CLI::App& pathfinder =
+      *app.add_subcommand("pathfinder", "Makes the Long Range Arena's Pathfinder: are two discs on one dashed path?");
   pathfinder.footer(
-      "Makes Pathfinder images by the published procedure and settings, as sequences of gray pixels. The same seed "
-      "gives\n"
-      "the same images. Files that are there already are opened, not made again.");
+      "Makes Pathfinder images by the published procedure and settings, as sequences of gray pixels. The same seed\n"
+      "gives the same images. Files that are there already are opened, not made again.");
   add_generator_options(pathfinder, s->folder, s->pathfinder, "images");
-  pathfinder.add_option("--size", s->size, "pixels a side: 32, 64, 128 (Path-X) or 256")
+  pathfinder.add_option("--size", s->size, "Makes images of this many pixels a side: 32, 64, 128 (Path-X) or 256.")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
-  pathfinder.add_option("--preview", s->preview, "write that many training images as PNG files, to look at")
+  pathfinder.add_option("--preview", s->preview, "Also writes this many training images as PNG files, to look at.")
       ->check(whole_number());
   pathfinder.callback([s] { make_pathfinder(*s); });
 
-  add_data_tokenizer(*app.add_subcommand("tokenizer", "learn a vocabulary from texts"));
-  add_data_corpus(*app.add_subcommand("corpus", "tokenise texts for language models, and tell what they hold"));
+  add_data_tokenizer(*app.add_subcommand("tokenizer", "Learns a vocabulary from texts."));
+  add_data_corpus(*app.add_subcommand("corpus", "Tokenises texts for language models, and tells what they hold."));
 }
 
 }  // namespace cosformer::cli

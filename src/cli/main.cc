@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -26,17 +27,17 @@ namespace cosformer::cli {
 namespace {
 
 constexpr std::array kCommands{
-    Command{"train", "train a model, or go on with a run", add_train},
-    Command{"eval", "how good a trained model is, beside what trivial rules reach", add_eval},
-    Command{"predict", "what a trained model says about your inputs", add_predict},
-    Command{"compare", "train many models side by side: a table and a report", add_compare},
-    Command{"attention-map", "what a head looks at, as a picture and as numbers", add_attention_map},
-    Command{"generate", "let a trained language model continue a text", add_generate},
-    Command{"bundle", "a trained model as one file, for another machine", add_bundle, false},
-    Command{"info", "what this build and this machine offer, or what a run is", add_info, false},
-    Command{"check", "compare the operator with its definition on this machine", add_check},
-    Command{"bench", "measure time, memory and error", add_bench},
-    Command{"data", "make tasks of the Long Range Arena, tokenizers and corpora", add_data, false},
+    Command{"train", "Trains a model, or goes on with a run.", add_train},
+    Command{"eval", "Tells how good a trained model is, beside what trivial rules reach.", add_eval},
+    Command{"predict", "Tells what a trained model says about your inputs.", add_predict},
+    Command{"compare", "Trains many models side by side, and makes a table and a report.", add_compare},
+    Command{"attention-map", "Shows what a head looks at, as a picture and as numbers.", add_attention_map},
+    Command{"generate", "Lets a trained language model continue a text.", add_generate},
+    Command{"bundle", "Writes a trained model as one file, for another machine.", add_bundle, false},
+    Command{"info", "Tells what this build and this machine offer, or what a run is.", add_info, false},
+    Command{"check", "Compares the operator with its definition on this machine.", add_check},
+    Command{"bench", "Measures time, memory and error.", add_bench},
+    Command{"data", "Makes tasks of the Long Range Arena, tokenizers and corpora.", add_data, false},
 };
 
 std::string command_list() {
@@ -96,8 +97,31 @@ std::string misuse(const CLI::ParseError& error, const CLI::App& command) {
   return fmt::format("there is no option '{}'{}", *option, near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
+// Lines of at most `width` bytes, broken at spaces.
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string result;
+  std::size_t begin = 0;
+  while (text.size() - begin > width) {
+    std::size_t end = text.rfind(' ', begin + width);
+    if (end == std::string::npos || end <= begin) end = text.find(' ', begin + width);
+    if (end == std::string::npos) break;
+    result += text.substr(begin, end - begin) + '\n';
+    begin = end + 1;
+  }
+  return result + text.substr(begin);
+}
+
+// Options are described in sentences, which CLI11 would put on one line each.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(option->get_description(), 88);
+  }
+};
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Attention whose cost grows linearly with length, exactly.", "cosformer");
+  app.formatter(std::make_shared<HelpFormatter>());  // of the subcommands too
   app.set_version_flag("--version", std::string("cosformer ") + kVersion);
   app.require_subcommand(1);
   for (const Command& command : kCommands) command.add(*app.add_subcommand(command.name, command.summary));

@@ -42,6 +42,13 @@ contains err "float64, float32, bfloat16, float16; got 'float8'"
 expect 0 "help" "$cosformer" --help
 expect 0 "help of a command" "$cosformer" bench attention --help
 contains out "--lengths"
+# Descriptions of options are sentences, on lines that a terminal can show.
+for command in train eval predict compare attention-map generate bundle info check "bench attention" "bench peers" \
+  "bench train" "bench decode" "data tokenizer" "data corpus" "data listops" "data pathfinder"; do
+  # shellcheck disable=SC2086
+  expect 0 "help of $command" "$cosformer" $command --help
+  awk 'length > 120 { exit 1 }' "$work/out" || fail "a line of the help of $command has more than 120 columns"
+done
 expect 0 "version" "$cosformer" --version
 contains out "cosformer 0."
 expect 0 "info" "$cosformer" info

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -189,6 +190,16 @@ TEST(SettingReaders, DefaultsThatAreWrittenDownAreRead) {
     Given again(reader);
     again.settings.read_toml(to_toml(effective.config), "config.toml");
     EXPECT_NO_THROW(require_read(again.settings, again.config.data)) << reader;
+  }
+}
+
+// `cosformer train --settings` explains each setting in whole sentences; its readers and choices may follow.
+TEST(SettingReaders, EverySettingIsDescribedInSentences) {
+  const std::regex sentences(R"([A-Z].*\.( \[[^\]]*\])?( \([^)]*\))?)");
+  Given given("lm");
+  for (const Settings::Description& d : given.settings.descriptions()) {
+    EXPECT_TRUE(std::regex_match(d.help, sentences)) << d.key << ": " << d.help;
+    EXPECT_GE(std::count(d.help.begin(), d.help.end(), ' '), 3) << d.key << ": " << d.help;
   }
 }
 

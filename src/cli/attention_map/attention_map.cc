@@ -195,25 +195,36 @@ void run_attention_map(const Options& o) {
 
 void add_attention_map(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("RUN", o->runs, "folders of runs; two or more are drawn side by side on the same input");
-  app.add_option("--input", o->input, "a file, or - for standard input, as predict reads it; by default the test part");
-  app.add_option("--prompt", o->prompt.text, "of language models: the text that they read");
-  app.add_option("--prompt-file", o->prompt.file, "of language models: a file with the text, or - for standard input");
-  app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
-  app.add_option("--example", o->example, "which of the inputs")
+  app.add_option("RUN", o->runs, "Folders of runs; two or more are drawn side by side on the same input.");
+  app.add_option(
+      "--input", o->input,
+      "Reads the input from this file as predict does, or from standard input: -; by default from the test part.");
+  app.add_option("--prompt", o->prompt.text, "Gives language models this text to read.");
+  app.add_option("--prompt-file", o->prompt.file,
+                 "Gives language models the text of this file, or of standard input: -.");
+  app.add_option("--format", o->format,
+                 "Reads text in this format: lines, tsv, csv or jsonl; auto: by the file's name.")
+      ->capture_default_str();
+  app.add_option("--example", o->example, "Draws this one of the inputs, counted from 1.")
       ->check(whole_number(1, 1LL << 31))
       ->capture_default_str();
-  app.add_option("--layer", o->layer, "from 1 on")->check(whole_number(1, 1000))->capture_default_str();
-  app.add_option("--head", o->head, "from 1 on: the one that is drawn; the table has all")
+  app.add_option("--layer", o->layer, "Draws this layer, counted from 1.")
+      ->check(whole_number(1, 1000))
+      ->capture_default_str();
+  app.add_option("--head", o->head, "Draws this head, counted from 1; the table has all.")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
-  app.add_option("--attention", o->attention, "untrained models instead of a RUN: mechanisms, separated by commas");
-  app.add_option("--task", o->task, "of untrained models");
-  app.add_option("--config", o->config, "of untrained models: settings from a TOML file");
-  app.add_option("--set", o->assignments, "of untrained models: KEY=VALUE; may be repeated")->allow_extra_args(false);
-  app.add_option("--data", o->data_path, "file or folder of the task's data");
-  app.add_option("--out", o->out, "folder for map.png, map.svg, weights-1.tsv and summary.json")->capture_default_str();
-  app.add_flag("--json", o->json, "the summary for machines");
+  app.add_option("--attention", o->attention,
+                 "Draws untrained models with these mechanisms, separated by commas, instead of a RUN.");
+  app.add_option("--task", o->task, "Makes untrained models for this task.");
+  app.add_option("--config", o->config, "Reads the settings of untrained models from this TOML file.");
+  app.add_option("--set", o->assignments,
+                 "Sets a setting of untrained models, KEY=VALUE; it may be given several times.")
+      ->allow_extra_args(false);
+  app.add_option("--data", o->data_path, "Reads the task's data from this file or folder.");
+  app.add_option("--out", o->out, "Writes map.png, map.svg, weights-1.tsv and summary.json to this folder.")
+      ->capture_default_str();
+  app.add_flag("--json", o->json, "Prints the summary as JSON.");
   app.footer(
       "The weights are those with which the mechanism really sums values: it is run on values that are columns of the\n"
       "identity, whatever the mechanism. Row i, column j: what query i takes of token j. The table says how many\n"

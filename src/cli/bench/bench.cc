@@ -231,47 +231,69 @@ void bench_attention(const Settings& s) {
 
 void add_bench(CLI::App& app) {
   app.require_subcommand(1);
-  add_bench_decode(*app.add_subcommand("decode", "a language model's next token, by how much text is behind it"));
-  add_bench_peers(*app.add_subcommand("peers", "the operator beside what people would use instead"));
-  add_bench_train(*app.add_subcommand("train", "whole training steps, by length, mechanism and direction"));
-  CLI::App& attention = *app.add_subcommand("attention", "the operator alone, by length, dtype, direction and form");
+  add_bench_decode(
+      *app.add_subcommand("decode", "Measures a language model's next token, by how much text is before it."));
+  add_bench_peers(*app.add_subcommand("peers", "Measures the operator beside what people would use instead."));
+  add_bench_train(*app.add_subcommand("train", "Measures whole training steps, by length, mechanism and direction."));
+  CLI::App& attention =
+      *app.add_subcommand("attention", "Measures the operator alone, by length, dtype, direction and form.");
   const auto s = std::make_shared<Settings>();
   attention.footer(
       "Measures every combination of the given lists. Errors are those of one head against float64; a speed beside an\n"
       "error outside its bound does not count, and the exit code is 1. The roof is an FMA loop on a CPU and a copy on\n"
       "a GPU; for decode it is a copy of the state on either.");
-  attention.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
-  attention.add_option("--heads", s->heads, "numbers of heads")->capture_default_str();
-  attention.add_option("--dims", s->dims, "head dimensions, 1 to 256")->capture_default_str();
-  attention.add_option("--batch", s->batch, "batch sizes")->capture_default_str();
-  attention.add_option("--dtypes", s->dtypes, "float64, float32, bfloat16, float16")->capture_default_str();
-  attention.add_option("--causal", s->causal, "yes, no or both")->capture_default_str();
-  attention.add_option("--decay", s->decay, "a learned decay per head: on, off or both")->capture_default_str();
+  attention.add_option("--lengths", s->lengths, "The lengths of the sequences in tokens, separated by commas.")
+      ->capture_default_str();
+  attention.add_option("--heads", s->heads, "The numbers of heads, separated by commas.")->capture_default_str();
+  attention.add_option("--dims", s->dims, "The dimensions of a head, 1 to 256, separated by commas.")
+      ->capture_default_str();
+  attention.add_option("--batch", s->batch, "The numbers of sequences in a batch, separated by commas.")
+      ->capture_default_str();
   attention
-      .add_option("--pass", s->pass, "fwd, fwd+bwd, decode (so many new tokens as --lengths says on a carried state)")
+      .add_option("--dtypes", s->dtypes,
+                  "The number formats of the inputs, separated by commas: float64, float32, bfloat16, float16.")
       ->capture_default_str();
-  attention.add_option("--impl", s->impl, "chunked, quadratic, recurrent, softmax (libtorch's best)")
+  attention.add_option("--causal", s->causal, "Measures causal attention, full attention, or both: yes, no or both.")
       ->capture_default_str();
-  attention.add_option("--device", s->device, "cpu or cuda")
+  attention
+      .add_option("--decay", s->decay,
+                  "Measures with a learned decay per head, its gradient included: on, off or both.")
+      ->capture_default_str();
+  attention
+      .add_option("--pass", s->pass,
+                  "Measures these passes, separated by commas: fwd, fwd+bwd, or decode, as many new tokens as "
+                  "--lengths says on a carried state.")
+      ->capture_default_str();
+  attention
+      .add_option("--impl", s->impl,
+                  "Measures these implementations, separated by commas: chunked (the operator), quadratic, recurrent, "
+                  "softmax (libtorch's best).")
+      ->capture_default_str();
+  attention.add_option("--device", s->device, "Computes on the CPU or on a GPU.")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  attention.add_option("--threads", s->threads, "CPU threads; 0: all cores")
+  attention.add_option("--threads", s->threads, "Uses this many CPU threads; 0: as many as there are cores.")
       ->check(thread_number())
       ->capture_default_str();
-  attention.add_option("--seconds", s->effort.seconds, "how long to repeat each measurement")
+  attention.add_option("--seconds", s->effort.seconds, "Each measurement is repeated for this many seconds.")
       ->check(real_number(0.01, 600.0))
       ->capture_default_str();
-  attention.add_option("--rounds", s->rounds, "share the seconds out over this many rounds through all measurements")
+  attention
+      .add_option("--rounds", s->rounds,
+                  "Divides these seconds among this many rounds through all measurements, so that a drifting machine "
+                  "slows all of them.")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
-  attention.add_option("--most-seconds", s->effort.most_seconds, "skip what would take longer than this a run")
+  attention
+      .add_option("--most-seconds", s->effort.most_seconds,
+                  "Leaves out what would take longer than this many seconds a run.")
       ->check(real_number(0.01, 1e6))
       ->capture_default_str();
-  attention.add_option("--json", s->json, "also write one JSON object per line to this file");
+  attention.add_option("--json", s->json, "Also writes one JSON object per line to this file.");
   attention
       .add_flag("--explain{h200}", s->explain,
-                "measure nothing; tell which CUDA kernels each shape has on an H200 and why, or with --explain=a100 or "
-                "=h100 on one of these; needs no GPU")
+                "Measures nothing, and tells which CUDA kernels serve each shape on an H200 and why, with "
+                "--explain=a100 or =h100 on one of these; it needs no GPU.")
       ->check(CLI::IsMember(described_gpus()));
   attention.callback([s] { bench_attention(*s); });
 }

@@ -169,32 +169,42 @@ void add_bench_decode(CLI::App& app) {
   const auto count = [&app](const char* name, long long& value, long long most, const char* help) {
     app.add_option(name, value, help)->check(whole_number(1, most))->capture_default_str();
   };
-  app.add_option("--contexts", o->contexts, "tokens behind the new ones")->capture_default_str();
-  app.add_option("--batch", o->batches, "texts at once")->capture_default_str();
-  app.add_option("--attention", o->attention, "cosformer, cosformer_plus, softmax")->capture_default_str();
-  count("--layers", m.layers, 1000, "Transformer blocks");
-  count("--width", m.width, 65536, "of the residual stream");
-  count("--heads", m.heads, 1024, "attention heads");
-  app.add_flag("--consume", m.consume, "read a random text of that length; otherwise states are filled in");
-  app.add_option("--device", m.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--dtype", m.dtype, "of weights and of softmax's cache; carried states are float32 in any case")
+  app.add_option("--contexts", o->contexts, "Measures after this many tokens of text, separated by commas.")
+      ->capture_default_str();
+  app.add_option("--batch", o->batches, "Writes this many texts at once, separated by commas.")->capture_default_str();
+  app.add_option("--attention", o->attention,
+                 "Measures these mechanisms, separated by commas: cosformer, cosformer_plus, softmax.")
+      ->capture_default_str();
+  count("--layers", m.layers, 1000, "The model has this many Transformer blocks.");
+  count("--width", m.width, 65536, "Each token is a vector of this many numbers between the blocks.");
+  count("--heads", m.heads, 1024, "Each attention has this many heads.");
+  app.add_flag("--consume", m.consume,
+               "Reads a random text of that length; otherwise states are filled with random numbers.");
+  app.add_option("--device", m.device, "Computes on the CPU or on a GPU.")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--dtype", m.dtype,
+                 "Weights and softmax's cache have this number format; carried states are float32 in any case.")
       ->check(CLI::IsMember({"float32", "bfloat16"}))
       ->capture_default_str();
-  app.add_option("--threads", o->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
-  app.add_option("--seconds", m.seconds, "how long to measure each context")
+  app.add_option("--threads", o->threads, "Uses this many CPU threads; 0: as many as there are cores.")
+      ->check(thread_number())
+      ->capture_default_str();
+  app.add_option("--seconds", m.seconds, "Each context is measured for this many seconds.")
       ->check(real_number(0.01, 600.0))
       ->capture_default_str();
-  app.add_option("--most-gigabytes", m.most_gigabytes, "of caches at once; what goes beyond it is skipped")
+  app.add_option("--most-gigabytes", m.most_gigabytes,
+                 "Leaves out what needs more than this many gigabytes of caches at once.")
       ->check(real_number(0.001, 1e6))
       ->capture_default_str();
-  app.add_option("--json", o->json, "also write one JSON object per line to this file");
-  app.add_option("--plot", o->plot, "draw speed and state by context to this name with .svg and .png (needs gnuplot)");
+  app.add_option("--json", o->json, "Also writes one JSON object per line to this file.");
+  app.add_option("--plot", o->plot,
+                 "Draws speed and state by context to this name with .svg and .png; it needs gnuplot.");
   app.footer(
       "A language model of random weights writes one token after another; the contexts take turns of a few tokens.\n"
       "Softmax attention has rotary positions and a cache of all keys and values; the others carry a state whose size\n"
-      "does not depend on the context. \"limit\" is the time in which a copy timed in the same run would move what a "
-      "token\n"
-      "cannot do without: every weight and a cache read once, a carried state read and written.");
+      "does not depend on the context. \"limit\" is the time in which a copy timed in the same run would move what a\n"
+      "token cannot do without: every weight and a cache read once, a carried state read and written.");
   app.callback([o] { bench_decode(*o); });
 }
 

@@ -143,28 +143,34 @@ void add_bench_peers(CLI::App& app) {
       "softmax written in torch, this operator, and a copy of as many bytes as a pass has to read and write, in one\n"
       "process with the same threads, and with settings of malloc under which memory that was freed stays with the\n"
       "process, as it does in this program. softmax_unfused is written out; softmax_fused is torch 2's own, for which\n"
-      "--python can name an interpreter that has it: where its torch is not the operator's, its peers run in a "
-      "process\n"
-      "of their own, by turns with the operator's. Prints how many times faster the operator is (beside the copy: how "
-      "near it is);\n"
-      "errors are against the definition in float64.");
-  app.add_option("--lengths", s->lengths, "sequence lengths")->capture_default_str();
-  app.add_option("--heads", s->heads, "heads")->check(whole_number(1, 65536))->capture_default_str();
-  app.add_option("--dim", s->dim, "head dimension")->check(whole_number(1, 256))->capture_default_str();
-  app.add_option("--batch", s->batch, "batch size")->check(whole_number(1, 1048576))->capture_default_str();
-  app.add_option("--dtype", s->dtype, "float32, bfloat16 or float16")
+      "--python can name an interpreter that has it: where its torch is not the operator's, its peers run in a\n"
+      "process of their own, by turns with the operator's. Prints how many times faster the operator is (beside the\n"
+      "copy: how near it is); errors are against the definition in float64.");
+  app.add_option("--lengths", s->lengths, "The lengths of the sequences in tokens, separated by commas.")
+      ->capture_default_str();
+  app.add_option("--heads", s->heads, "The number of heads.")->check(whole_number(1, 65536))->capture_default_str();
+  app.add_option("--dim", s->dim, "The dimension of a head.")->check(whole_number(1, 256))->capture_default_str();
+  app.add_option("--batch", s->batch, "The number of sequences in a batch.")
+      ->check(whole_number(1, 1048576))
+      ->capture_default_str();
+  app.add_option("--dtype", s->dtype, "The number format of the inputs.")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();
-  app.add_option("--device", s->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
-  app.add_option("--seconds", s->seconds, "how long to repeat each measurement")
+  app.add_option("--device", s->device, "Computes on the CPU or on a GPU.")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--threads", s->threads, "Uses this many CPU threads; 0: as many as there are cores.")
+      ->check(thread_number())
+      ->capture_default_str();
+  app.add_option("--seconds", s->seconds, "Each measurement is repeated for this many seconds.")
       ->check(real_number(0.01, 600.0))
       ->capture_default_str();
-  app.add_option("--python", s->python,
-                 "the interpreter, with whatever torch; default: the first python3 that has the operator's");
-  app.add_option("--scripts", s->scripts, "the folder with attention.py; default: beside this program");
-  app.add_option("--fla", s->fla, "GPU: the source tree of flash-linear-attention, whose kernels are peers then");
-  app.add_option("--json", s->json_file, "also write one JSON object per line to this file");
+  app.add_option(
+      "--python", s->python,
+      "Runs this Python, which may have any torch; by default the first python3 that has the operator's torch.");
+  app.add_option("--scripts", s->scripts, "Finds attention.py in this folder; by default beside this program.");
+  app.add_option("--fla", s->fla, "Takes flash-linear-attention's kernels from this source tree as peers, on a GPU.");
+  app.add_option("--json", s->json_file, "Also writes one JSON object per line to this file.");
   app.callback([s] { bench_peers(*s); });
 }
 

@@ -176,47 +176,61 @@ void add_bench_train(CLI::App& app) {
   TrainCase& m = o->model;
   m.threads = 0;
   app.footer(
-      "A classifier of random tokens, trained as `cosformer train` does it: forward, backward, clipping, AdamW. Memory "
-      "is\nall that torch holds at most: parameters, gradients, the optimiser's state, activations. With --peers the "
-      "same\nmodel written in torch (bench/peers/train.py) takes the same steps from the same weights on the same "
-      "threads;\nthe table then has ratios, and memory is what the processes take from the system.");
+      "A classifier of random tokens, trained as `cosformer train` does it: forward, backward, clipping, AdamW.\n"
+      "Memory is all that torch holds at most: parameters, gradients, the optimiser's state, activations. With\n"
+      "--peers the same model written in torch (bench/peers/train.py) takes the same steps from the same weights on\n"
+      "the same threads; the table then has ratios, and memory is what the processes take from the system.");
   const auto count = [&app](const char* name, long long& value, long long most, const char* help) {
     app.add_option(name, value, help)->check(whole_number(1, most))->capture_default_str();
   };
-  app.add_option("--lengths", o->lengths, "sequence lengths")->capture_default_str();
-  app.add_option("--attention", o->attention, "mechanisms, or all")->capture_default_str();
-  app.add_option("--set", m.assignments, "KEY=VALUE, a setting of the model such as attention.feature_map=identity")
+  app.add_option("--lengths", o->lengths, "The lengths of the sequences in tokens, separated by commas.")
+      ->capture_default_str();
+  app.add_option("--attention", o->attention, "Measures these mechanisms, separated by commas, or all.")
+      ->capture_default_str();
+  app.add_option("--set", m.assignments,
+                 "Sets a setting of the model, KEY=VALUE, such as attention.feature_map=identity; it may be given "
+                 "several times.")
       ->allow_extra_args(false);
-  app.add_option("--causal", o->causal, "yes, no or both")->capture_default_str();
-  count("--batch", m.batch, 1LL << 20, "sequences a step");
-  count("--width", m.width, 65536, "of the residual stream");
-  count("--layers", m.layers, 1000, "Transformer blocks");
-  count("--heads", m.heads, 1024, "attention heads");
-  count("--feed-forward", m.feed_forward, 1LL << 20, "inner width of the feed-forward part");
-  app.add_option("--dropout", m.dropout, "of embeddings and of each part's output")
+  app.add_option("--causal", o->causal, "Measures causal models, bidirectional ones, or both: yes, no or both.")
+      ->capture_default_str();
+  count("--batch", m.batch, 1LL << 20, "A step has this many sequences.");
+  count("--width", m.width, 65536, "Each token is a vector of this many numbers between the blocks.");
+  count("--layers", m.layers, 1000, "The model has this many Transformer blocks.");
+  count("--heads", m.heads, 1024, "Each attention has this many heads.");
+  count("--feed-forward", m.feed_forward, 1LL << 20,
+        "The feed-forward part of a block has this many numbers between its two layers.");
+  app.add_option("--dropout", m.dropout, "This share of embeddings and of each part's output is zeroed.")
       ->check(real_number(0.0, 0.999))
       ->capture_default_str();
-  app.add_option("--precision", o->precision, "fp32, or bf16 through autocast")
+  app.add_option("--precision", o->precision, "Computes in fp32, or in bf16 through autocast.")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--device", m.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", m.threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
-  app.add_option("--seconds", o->effort.seconds, "how long to repeat steps")
+  app.add_option("--device", m.device, "Computes on the CPU or on a GPU.")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--threads", m.threads, "Uses this many CPU threads; 0: as many as there are cores.")
+      ->check(thread_number())
+      ->capture_default_str();
+  app.add_option("--seconds", o->effort.seconds, "Steps are repeated for this many seconds.")
       ->check(real_number(0.01, 600.0))
       ->capture_default_str();
-  app.add_option("--most-seconds", o->effort.most_seconds, "skip what takes longer than this a step")
+  app.add_option("--most-seconds", o->effort.most_seconds,
+                 "Leaves out what takes longer than this many seconds a step.")
       ->check(real_number(0.01, 1e6))
       ->capture_default_str();
-  CLI::Option* peers = app.add_flag("--peers", o->with_peers, "beside the same model written in torch");
-  app.add_option("--rounds", o->peers.rounds, "with --peers: how often ours and the peers take turns")
+  CLI::Option* peers =
+      app.add_flag("--peers", o->with_peers, "Also measures the same model written in torch, by turns.");
+  app.add_option("--rounds", o->peers.rounds, "With --peers: ours and the peers take turns this many times.")
       ->check(whole_number(1, 1000))
       ->capture_default_str()
       ->needs(peers);
-  app.add_option("--python", o->peers.python, "with --peers: the interpreter; default: the first that has torch")
+  app.add_option("--python", o->peers.python,
+                 "With --peers: runs this Python; by default the first python3 that has torch.")
       ->needs(peers);
-  app.add_option("--scripts", o->peers.scripts, "with --peers: the folder with train.py; default: beside this program")
+  app.add_option("--scripts", o->peers.scripts,
+                 "With --peers: finds train.py in this folder; by default beside this program.")
       ->needs(peers);
-  app.add_option("--json", o->json, "also write one JSON object per line to this file");
+  app.add_option("--json", o->json, "Also writes one JSON object per line to this file.");
   app.add_option("--exchange", o->exchange)->group("");  // for --peers: where the weights and the batch go
   app.callback([o] { bench_train(*o); });
 }

@@ -145,20 +145,26 @@ void add_check(CLI::App& app) {
   const auto s = std::make_shared<Settings>();
   app.footer(
       "Draws random shapes and options, runs the operator forward and backward as a model would, and compares every\n"
-      "result with the definition in float64. A result may be at most twice as far off as the worse of two naive "
-      "forms\n"
-      "in the same dtype, or three roundings of the largest term summed. Exit code 1 when one is not.");
-  app.add_option("--cases", s->cases, "how many cases")->check(whole_number(1, 10'000'000))->capture_default_str();
-  app.add_option("--seed", s->seed, "which cases: the same seed draws the same")
+      "result with the definition in float64. A result may be at most twice as far off as the worse of two naive\n"
+      "forms in the same dtype, or three roundings of the largest term summed. Exit code 1 when one is not.");
+  app.add_option("--cases", s->cases, "Draws this many cases.")
+      ->check(whole_number(1, 10'000'000))
+      ->capture_default_str();
+  app.add_option("--seed", s->seed, "The cases follow from this number: the same seed draws the same ones.")
       ->check(seed_number())
       ->capture_default_str();
-  app.add_option("--max-length", s->max_length, "longest sequence")
+  app.add_option("--max-length", s->max_length, "Draws sequences of at most this many tokens.")
       ->check(whole_number(1, 4096))
       ->capture_default_str();
-  app.add_option("--dtypes", s->dtypes, "number formats, separated by commas")->capture_default_str();
-  app.add_option("--device", s->device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", s->threads, "CPU threads; 0: all cores")->check(thread_number())->capture_default_str();
-  app.add_flag("--json", s->json, "print one JSON object per line instead of the table");
+  app.add_option("--dtypes", s->dtypes, "Draws inputs in these number formats, separated by commas.")
+      ->capture_default_str();
+  app.add_option("--device", s->device, "Checks the operator on the CPU or on a GPU.")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--threads", s->threads, "Uses this many CPU threads; 0: as many as there are cores.")
+      ->check(thread_number())
+      ->capture_default_str();
+  app.add_flag("--json", s->json, "Prints one JSON object per line instead of the table.");
   app.callback([s] { check(*s); });
 }
 

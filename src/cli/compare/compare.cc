@@ -191,36 +191,39 @@ class Comparison {
 void add_compare(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   CompareFlags& f = o->flags;
-  app.add_option("--config", f.config, "what to compare, as a TOML file; configs/compare/ has some");
-  app.add_option("--task", f.task, "tasks, separated by commas; of a config with [[task]]s: only these");
-  app.add_option("--attention", f.attention, "mechanisms, separated by commas, or all; in place of the config's");
-  app.add_option("--seeds", f.seeds, "runs of each model, with different seeds")->check(whole_number(1, 10000));
-  app.add_option("--steps", f.steps, "optimiser steps of each run")->check(whole_number(1, 1000000000000));
-  app.add_option("--set", f.assignments, "KEY=VALUE, a setting of every cell; may be repeated")
+  app.add_option("--config", f.config, "Reads what to compare from this TOML file; configs/compare/ has some.");
+  app.add_option("--task", f.task,
+                 "Compares on these tasks, separated by commas; of a config with [[task]]s only on these.");
+  app.add_option("--attention", f.attention,
+                 "Compares these mechanisms, separated by commas, or all, in place of the config's.");
+  app.add_option("--seeds", f.seeds, "Trains each model this many times, with different seeds.")
+      ->check(whole_number(1, 10000));
+  app.add_option("--steps", f.steps, "Trains each model for this many optimiser steps.")
+      ->check(whole_number(1, 1000000000000));
+  app.add_option("--set", f.assignments, "Sets a setting of every training, KEY=VALUE; it may be given several times.")
       ->allow_extra_args(false);
-  app.add_option("--data", f.data_path, "file or folder of the data");
-  app.add_option("--device", f.device, "auto, cpu or cuda");
+  app.add_option("--data", f.data_path, "Reads the data from this file or folder.");
+  app.add_option("--device", f.device, "Trains on this device: auto, cpu or cuda.");
   app.add_option("--lengths", f.lengths,
-                 "at which speed and memory are measured, separated by commas; none: not at all");
-  app.add_option("--out", f.out, "folder of the comparison; by default compare/NAME-OF-THE-CONFIG");
-  app.add_flag("--unmatched", f.unmatched, "leave the feed-forward parts as set; parameters then differ");
-  app.add_flag("--speed-only", f.speed_only, "no training: the table of speed and memory by length, 1,024 to 65,536");
-  app.add_flag("--dry-run", o->dry_run, "show the cells with their parameters, and stop");
-  app.add_flag("--json", o->json, "results for machines on standard output");
+                 "Measures speed and memory at these lengths in tokens, separated by commas; none: not at all.");
+  app.add_option("--out", f.out, "Writes the comparison to this folder; by default compare/NAME-OF-THE-CONFIG.");
+  app.add_flag("--unmatched", f.unmatched,
+               "Leaves the feed-forward parts as wide as set, so that models differ in their number of parameters.");
+  app.add_flag("--speed-only", f.speed_only,
+               "Trains nothing and only makes the table of speed and memory by length, 1,024 to 65,536 by default.");
+  app.add_flag("--dry-run", o->dry_run, "Shows what would be trained, with steps and parameters, and stops.");
+  app.add_flag("--json", o->json, "Prints the results as JSON on standard output.");
   app.footer(
       "Trains every model on every task with every seed, one after the other, each in a process of its own, and ends\n"
       "with a table (test accuracy, of language models bits per byte and perplexity, as mean ± deviation over the\n"
-      "seeds, an accuracy of one seed ± its standard error; steps/s of training and inference, peak memory, "
-      "parameters;\n"
-      "first what trivial rules reach) and report.html, which has the pictures in it.\n\n"
+      "seeds, an accuracy of one seed ± its standard error; steps/s of training and inference, peak memory,\n"
+      "parameters; first what trivial rules reach) and report.html, which has the pictures in it.\n\n"
       "Models are made equally large: their feed-forward parts are adjusted until the parameters agree with those of\n"
       "the first model within about 1% (--unmatched leaves them). All take the same steps.\n\n"
-      "Ctrl-C saves; the same command goes on, also after a kill: finished cells are kept, a begun one resumes. A "
-      "cell\n"
-      "that fails is reported and tried again next time; one whose mechanism cannot do the task says so.\n\n"
-      "A config is what cosformer train reads, with [compare] (tasks, attention, seeds, lengths, match_parameters) "
-      "and\n"
-      "models that are a mechanism with settings of their own:\n"
+      "Ctrl-C saves; the same command goes on, also after a kill: finished cells are kept, a begun one resumes. A\n"
+      "cell that fails is reported and tried again next time; one whose mechanism cannot do the task says so.\n\n"
+      "A config is what cosformer train reads, with [compare] (tasks, attention, seeds, lengths, match_parameters)\n"
+      "and models that are a mechanism with settings of their own:\n"
       "  [[cell]]\n"
       "  name = \"cosformer, identity\"\n"
       "  attention = \"cosformer\"\n"

@@ -136,12 +136,13 @@ void show_corpus(CorpusSettings& s) {
 }
 
 void add_row_options(CLI::App& app, data::CorpusOptions& options) {
-  app.add_option("--text-field", options.text_field, "the key of the text in JSONL rows")->capture_default_str();
+  app.add_option("--text-field", options.text_field, "The text of a JSONL row has this key.")->capture_default_str();
   app.add_option_function<std::uint64_t>(
          "--max-line-megabytes", [&options](std::uint64_t megabytes) { options.longest_line = megabytes << 20; },
-         "the longest line, JSONL row or document that is tokenised as one; a longer one is an error (default: 64)")
+         "A line, JSONL row or document that is tokenised at once may have this many megabytes, by default 64; a "
+         "longer one is an error.")
       ->check(whole_number(1, 1 << 20));
-  app.add_flag("--skip-bad-rows", options.rows.skip_bad_rows, "count JSONL rows that cannot be used, and go on");
+  app.add_flag("--skip-bad-rows", options.rows.skip_bad_rows, "Counts JSONL rows that cannot be used, and goes on.");
 }
 
 }  // namespace
@@ -151,23 +152,27 @@ void add_data_tokenizer(CLI::App& app) {
   app.footer(
       "Learns a vocabulary from texts (files or folders; *.jsonl and *.gz are understood) and writes it as one file.\n"
       "SentencePiece models that are learned here lose nothing: decoding gives the text's bytes back.");
-  app.add_option("--kind", s->kind, "sentencepiece, words or bytes")
+  app.add_option("--kind", s->kind, "Makes a tokenizer of this kind.")
       ->check(CLI::IsMember({"sentencepiece", "words", "bytes"}))
       ->capture_default_str();
-  app.add_option("--vocabulary", s->vocabulary, "tokens (sentencepiece: 8000 by default) or most words (0: all)")
+  app.add_option(
+         "--vocabulary", s->vocabulary,
+         "The tokenizer has this many tokens (of sentencepiece, by default 8000) or at most this many words (0: all).")
       ->check(whole_number(0, 100'000'000));
-  app.add_option("--input", s->inputs, "files or folders of text");
-  app.add_option("--out", s->out, "the file to write")->required();
-  app.add_option("--model", s->learning.pieces, "of sentencepiece: unigram or bpe")
+  app.add_option("--input", s->inputs, "Learns from these files or folders of text.");
+  app.add_option("--out", s->out, "Writes this file.")->required();
+  app.add_option("--model", s->learning.pieces, "SentencePiece learns this kind of model.")
       ->check(CLI::IsMember({"unigram", "bpe"}))
       ->capture_default_str();
-  app.add_option("--sample-mb", s->sample_mb, "sentencepiece learns from so much of the text, taken evenly")
+  app.add_option("--sample-mb", s->sample_mb,
+                 "SentencePiece learns from this many megabytes of the text, taken evenly from all of it.")
       ->check(whole_number(1, 100'000))
       ->capture_default_str();
-  app.add_option("--least-count", s->least_count, "words that are rarer are <unk>")
+  app.add_option("--least-count", s->least_count, "Words that occur fewer times than this become <unk>.")
       ->check(whole_number(1, 1'000'000'000))
       ->capture_default_str();
-  app.add_option("--threads", s->learning.threads, "of sentencepiece; 0: all cores")
+  app.add_option("--threads", s->learning.threads,
+                 "SentencePiece learns on this many CPU threads; 0: as many as there are cores.")
       ->check(thread_number())
       ->capture_default_str();
   add_row_options(app, s->corpus);
@@ -179,28 +184,38 @@ void add_data_corpus(CLI::App& app) {
   app.footer(
       "Tokenises texts into a cache (once; a changed text or tokenizer is noticed) and tells what they hold. Training\n"
       "does the same by itself.");
-  app.add_option("--input", s->corpus.train, "files or folders of text, *.jsonl or *.gz among them")->required();
-  app.add_option("--valid", s->corpus.valid, "the same for validation; held out of --input when not given");
-  app.add_option("--test", s->corpus.test, "the same for the test");
-  app.add_option("--tokenizer", s->tokenizer, "bytes, or a tokenizer's file (data tokenizer; .model; word list .txt)")
+  app.add_option("--input", s->corpus.train, "Reads these files or folders of text, *.jsonl or *.gz among them.")
+      ->required();
+  app.add_option("--valid", s->corpus.valid,
+                 "Reads the validation part from these; otherwise it is --valid-fraction of --input.");
+  app.add_option("--test", s->corpus.test,
+                 "Reads the test part from these; otherwise it is --test-fraction of --input.");
+  app.add_option("--tokenizer", s->tokenizer,
+                 "Tokenises with this: bytes, or a tokenizer's file (of data tokenizer, a SentencePiece .model, a word "
+                 "list .txt).")
       ->capture_default_str();
-  app.add_option("--documents", s->documents, "where a document ends: files, blank_lines, lines, or stream (never)")
+  app.add_option("--documents", s->documents,
+                 "A document ends at the end of files, at blank_lines, or at the end of lines; stream: never.")
       ->capture_default_str();
-  app.add_option("--valid-fraction", s->corpus.valid_fraction, "share held out")
+  app.add_option("--valid-fraction", s->corpus.valid_fraction,
+                 "This share of the text is held out for validation, where --valid is not given.")
       ->check(real_number(0, 1))
       ->capture_default_str();
-  app.add_option("--test-fraction", s->corpus.test_fraction, "share held out")
+  app.add_option("--test-fraction", s->corpus.test_fraction,
+                 "This share of the text is held out for the test, where --test is not given.")
       ->check(real_number(0, 1))
       ->capture_default_str();
-  app.add_option("--split-seed", s->corpus.split_seed, "which documents are held out")
+  app.add_option("--split-seed", s->corpus.split_seed, "Which documents are held out follows from this number.")
       ->check(seed_number())
       ->capture_default_str();
-  app.add_option("--cache", s->corpus.cache_folder, "folder for caches (default: that of the user)");
-  app.add_flag("--verify", s->corpus.verify, "check every byte of caches that are there");
-  app.add_option("--threads", s->corpus.threads, "0: all cores; the result is the same")
+  app.add_option("--cache", s->corpus.cache_folder,
+                 "Keeps tokenised text in this folder; by default in the user's cache.");
+  app.add_flag("--verify", s->corpus.verify, "Checks every byte of caches that are there already.");
+  app.add_option("--threads", s->corpus.threads,
+                 "Uses this many CPU threads, which changes nothing of the result; 0: as many as there are cores.")
       ->check(thread_number())
       ->capture_default_str();
-  app.add_option("--show", s->show, "print the beginning of so many documents")->check(whole_number(0, 1'000'000));
+  app.add_option("--show", s->show, "Prints the beginning of this many documents.")->check(whole_number(0, 1'000'000));
   add_row_options(app, s->corpus);
   app.callback([s] { show_corpus(*s); });
 }

@@ -118,46 +118,50 @@ void run_generate(const Options& o) {
 void add_generate(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   serve::SamplingOptions& s = o->sampling;
-  app.add_option("RUN", o->run, "folder of a language model's run, or its bundle")->required();
-  CLI::Option* prompt = app.add_option("--prompt", o->prompt, "the text to continue; by default the beginning of one");
-  app.add_option("--prompt-file", o->prompt_file, "the same from a file, or from standard input: -")->excludes(prompt);
-  app.add_option("--max-tokens", o->max_tokens, "end after so many")
+  app.add_option("RUN", o->run, "The folder of a language model's run, or its bundle.")->required();
+  CLI::Option* prompt =
+      app.add_option("--prompt", o->prompt, "Continues this text; by default a text is begun from nothing.");
+  app.add_option("--prompt-file", o->prompt_file, "Continues the text of this file, or of standard input: -.")
+      ->excludes(prompt);
+  app.add_option("--max-tokens", o->max_tokens, "Ends after this many tokens.")
       ->check(whole_number(0, 1LL << 40))
       ->capture_default_str();
-  app.add_option("--temperature", s.temperature, "0: always the likeliest token")
+  app.add_option("--temperature", s.temperature,
+                 "Divides the logits by this number: lower is less surprising; 0 always takes the likeliest token.")
       ->check(real_number())
       ->capture_default_str();
-  app.add_option("--top-k", s.top_k, "only so many of the likeliest; 0: all")
+  app.add_option("--top-k", s.top_k, "Chooses among this many of the likeliest tokens; 0: among all.")
       ->check(whole_number())
       ->capture_default_str();
-  app.add_option("--top-p", s.top_p, "only the likeliest that together reach this probability")
+  app.add_option("--top-p", s.top_p, "Chooses among the likeliest tokens that together reach this probability.")
       ->check(real_number())
       ->capture_default_str();
-  app.add_option("--min-p", s.min_p, "only those at least so likely, relative to the likeliest")
+  app.add_option("--min-p", s.min_p, "Chooses among tokens at least this likely, relative to the likeliest one.")
       ->check(real_number())
       ->capture_default_str();
   app.add_option("--repetition-penalty", s.repetition_penalty,
-                 "above 1: tokens among the last 1,024 become less likely")
+                 "Makes tokens that are among the last 1,024 less likely by this factor; 1: leaves them.")
       ->check(real_number())
       ->capture_default_str();
-  app.add_option("--stop", o->stops, "end before this text; may be given several times")
+  app.add_option("--stop", o->stops, "Ends before this text; it may be given several times.")
       ->check(
           [](const std::string& text) { return text.empty() ? std::string("expected a text; got an empty one") : ""; })
       ->allow_extra_args(false);
-  app.add_flag("--past-end", o->past_end, "go on behind the end of a document");
-  CLI::Option* seed = app.add_option("--seed", o->seed, "of the choices; the same seed gives the same text")
+  app.add_flag("--past-end", o->past_end, "Goes on after the end of a document.");
+  CLI::Option* seed = app.add_option("--seed", o->seed,
+                                     "The random choices follow from this number: the same seed gives the same text.")
                           ->check(seed_number())
                           ->capture_default_str();
-  app.add_option("--samples", o->samples, "so many continuations of the same prompt")
+  app.add_option("--samples", o->samples, "Writes this many continuations of the same prompt.")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
-  app.add_option("--session", o->session, "go on with the text of this file; a prompt is added to it");
-  app.add_option("--save-session", o->save_session, "write a file from which --session goes on exactly");
-  app.add_option("--device", o->device, "auto, cpu or cuda")
+  app.add_option("--session", o->session, "Goes on with the text of this session file; a prompt is added to it.");
+  app.add_option("--save-session", o->save_session, "Writes a file from which --session goes on exactly.");
+  app.add_option("--device", o->device, "Computes on this device; auto takes a GPU where there is one.")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  app.add_flag("--json", o->json, "one JSON object a sample, when it is done");
-  app.add_flag("--logits", o->logits, "with --json: also the logits of the token after the prompt");
+  app.add_flag("--json", o->json, "Prints one JSON object for each sample, when it is done.");
+  app.add_flag("--logits", o->logits, "With --json: also prints the logits of the token after the prompt.");
   app.footer(
       "The prompt is read in long stretches, then each token costs the same whatever came before (with softmax\n"
       "attention: more and more). Filters apply in the order: repetition penalty, temperature, top-k, top-p, min-p.");

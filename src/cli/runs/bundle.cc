@@ -51,13 +51,12 @@ void run_bundle(const Options& o) {
 
 void add_bundle(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("RUN", o->run, "folder of a run")->required();
-  app.add_option("--out", o->out, "the file to write; by default RUN's name and .safetensors, here");
+  app.add_option("RUN", o->run, "The folder of a run.")->required();
+  app.add_option("--out", o->out, "Writes this file; by default RUN's name with .safetensors, in the current folder.");
   app.footer(
       "Writes the run's best weights with its settings, its tokenizer and its result as one safetensors file, with a\n"
-      "checksum that is looked at whenever it is read. eval, predict, generate, info and attention-map take it where "
-      "a\n"
-      "run's folder goes, and so does train.init. The data do not go with it: eval needs --data.");
+      "checksum that is looked at whenever it is read. eval, predict, generate, info and attention-map take it where\n"
+      "a run's folder goes, and so does train.init. The data do not go with it: eval needs --data.");
   app.callback([o] { run_bundle(*o); });
 }
 

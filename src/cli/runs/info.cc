@@ -80,8 +80,8 @@ void print(const nlohmann::ordered_json& info) {
 void add_info(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
   const auto run = std::make_shared<std::string>();
-  app.add_option("RUN", *run, "a run's folder, or its bundle: tells of that run instead: settings, tensors, result");
-  app.add_flag("--json", *json, "print one JSON object instead");
+  app.add_option("RUN", *run, "The folder of a run, or its bundle: tells its settings, tensors and result instead.");
+  app.add_flag("--json", *json, "Prints one JSON object instead.");
   app.callback([json, run] {
     if (!run->empty()) {
       print_run(*run, *json);

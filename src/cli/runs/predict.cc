@@ -40,34 +40,38 @@ void run_predict(const PredictOptions& o, const CLI::App& app) {
 
 void add_predict(CLI::App& app) {
   const auto o = std::make_shared<PredictOptions>();
-  app.add_option("RUN", o->run, "folder of a run, or its bundle")->required();
-  app.add_option("--input", o->input, "a file (or folder of images), or - for standard input")->required();
-  app.add_option("--format", o->format, "of text: auto (by the name), lines, tsv, csv, jsonl")->capture_default_str();
+  app.add_option("RUN", o->run, "The folder of a run, or its bundle.")->required();
+  app.add_option("--input", o->input,
+                 "Reads the inputs from this file (or folder of images), or from standard input: -.")
+      ->required();
+  app.add_option("--format", o->format,
+                 "Reads text in this format: lines, tsv, csv or jsonl; auto: by the file's name.")
+      ->capture_default_str();
   app.add_option("--output", o->output,
-                 "tsv or jsonl; of text-to-text runs also text, one answer a line. By default tsv, and text of those")
+                 "Writes answers in this format: tsv or jsonl, of text-to-text runs also text, one answer a line, "
+                 "which is their default; otherwise tsv.")
       ->check(CLI::IsMember({"tsv", "jsonl", "text"}));
-  app.add_option("--top", o->top, "how many labels of each input, in TSV")
+  app.add_option("--top", o->top, "Writes this many of the likeliest labels of each input, in TSV.")
       ->check(whole_number(1, 1000000))
       ->capture_default_str();
-  app.add_option("--first", o->first, "only so many inputs")->check(whole_number(1, 1000000000000));
-  app.add_flag("--echo", o->echo, "texts: write each beside its answer, on one line as described below");
-  app.add_flag("--draw", o->draw, "images: draw them in the terminal");
-  app.add_option("--device", o->device, "auto, cpu or cuda")
+  app.add_option("--first", o->first, "Stops after this many inputs.")->check(whole_number(1, 1000000000000));
+  app.add_flag("--echo", o->echo, "Writes each text beside its answer, on one line as described below.");
+  app.add_flag("--draw", o->draw, "Draws images in the terminal.");
+  app.add_option("--device", o->device, "Computes on this device; auto takes a GPU where there is one.")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
-  app.add_flag("--skip-bad-rows", o->skip_bad_rows, "count them instead of stopping");
-  app.add_flag("--labelled", o->labelled, "CSV of numbers: rows hold the label, in the training data's column");
+  app.add_flag("--skip-bad-rows", o->skip_bad_rows,
+               "Leaves out rows that cannot be read and counts them, instead of stopping.");
+  app.add_flag("--labelled", o->labelled,
+               "Says that rows of a CSV of numbers hold the label, in the column that the training data have it in.");
   app.footer(
-      "Each answer is written as soon as its input has come; of inputs one a line, lines that are blank or left out "
-      "keep\n"
-      "their line in the output, with an empty label. Inputs are read as far as the model can, and those that were cut "
-      "are\n"
-      "counted. A label that the model does not know counts as none.\n\n"
+      "Each answer is written as soon as its input has come; of inputs one a line, lines that are blank or left out\n"
+      "keep their line in the output, with an empty label. Inputs are read as far as the model can, and those that\n"
+      "were cut are counted. A label that the model does not know counts as none.\n\n"
       "Reads what the run's task reads: texts one a line (or TSV, CSV, JSONL with the columns of the training data),\n"
       "ListOps expressions one a line, PNG files or folders, IDX files, CIFAR binaries, CSV rows. Labels that come\n"
-      "along are compared. A text-to-text run answers each text with the likeliest tokens; in lines and TSV a newline "
-      "of\n"
-      "a text is written \\n, a tab \\t, a backslash \\\\.\n\n"
+      "along are compared. A text-to-text run answers each text with the likeliest tokens; in lines and TSV a newline\n"
+      "of a text is written \\n, a tab \\t, a backslash \\\\.\n\n"
       "examples:\n"
       "  echo '[MAX 2 9 [MIN 4 7 ] 0 ]' | cosformer predict runs/listops-cosformer-0 --input -\n"
       "  cosformer predict runs/mine --input new.tsv --output jsonl");

@@ -149,33 +149,44 @@ void run_training(const Options& o, const CLI::App& app) {
 
 void add_train(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("--task", o->task,
-                 "what to learn: listops, text, retrieval, image, pathfinder, fashion_mnist, or "
-                 "your own files: text_files, text_pairs, idx_images, png_images, token_sequences, "
-                 "value_sequences; or lm, mlm: a language model, autoregressive or masked, of text; or text_to_text: "
-                 "an encoder-decoder that answers one text with another");
-  app.add_option("--data", o->data_path,
-                 "file or folder of the data; with --resume: where the run's data are now, if they have moved");
-  app.add_option("--attention", o->attention, fmt::format("the mechanism: {}; docs/attention", attention_list()));
-  app.add_option("--config", o->configs,
-                 "settings from a TOML file; configs/ has some. May be given again: later ones win")
-      ->allow_extra_args(false);
-  app.add_option("--set", o->assignments, "KEY=VALUE, a single setting; may be repeated")->allow_extra_args(false);
-  app.add_option("--out", o->out, "folder of the run; by default runs/DATA-ATTENTION-SEED, DATA being the data's name");
-  app.add_option("--resume", o->resume, "go on with this run from its last checkpoint")
-      ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
   app.add_option(
-         "--continue", o->continued,
-         "go on with this run beyond its end: --steps, counted from its beginning, says to where; with --data on "
-         "these data, by default for train.epochs of them")
+      "--task", o->task,
+      "What to learn: listops, text, retrieval, image, pathfinder or fashion_mnist; of your own files text_files, "
+      "text_pairs, idx_images, png_images, token_sequences or value_sequences; lm or mlm for a language model of text, "
+      "autoregressive or masked; text_to_text for an encoder-decoder that answers one text with another.");
+  app.add_option(
+      "--data", o->data_path,
+      "Reads the data from this file or folder; with --resume: where the run's data are now, if they have moved.");
+  app.add_option(
+      "--attention", o->attention,
+      fmt::format("The model attends with this mechanism: {}. docs/attention describes them.", attention_list()));
+  app.add_option(
+         "--config", o->configs,
+         "Reads settings from this TOML file; configs/ has some. It may be given several times: later files win.")
+      ->allow_extra_args(false);
+  app.add_option("--set", o->assignments, "Sets a single setting, KEY=VALUE; it may be given several times.")
+      ->allow_extra_args(false);
+  app.add_option("--out", o->out,
+                 "Writes the run to this folder; by default runs/DATA-ATTENTION-SEED, DATA being the data's name.");
+  app.add_option("--resume", o->resume, "Goes on with this run from its last checkpoint.")
       ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
-  app.add_option("--from", o->from, "with --resume: go on from the checkpoint of this step")->check(whole_number());
-  app.add_option("--steps", o->steps, "optimiser steps")->check(whole_number(1));
-  app.add_option("--seed", o->seed, "of weights, order and dropout")->check(whole_number());
-  app.add_option("--device", o->device, "auto, cpu or cuda");
-  app.add_flag("--skip-bad-rows", o->skip_bad_rows, "of the data: count rows that cannot be used, and go on");
+  app.add_option("--continue", o->continued,
+                 "Goes on with this run beyond its end: to --steps, counted from its beginning; with --data on these "
+                 "data, by default for train.epochs of them.")
+      ->check([](const std::string& run) { return run.empty() ? std::string("expected the folder of a run") : ""; });
+  app.add_option("--from", o->from,
+                 "With --resume: goes on from the checkpoint of this step, for instance when the last one is damaged.")
+      ->check(whole_number());
+  app.add_option("--steps", o->steps, "Trains for this many optimiser steps; by default for train.epochs.")
+      ->check(whole_number(1));
+  app.add_option("--seed", o->seed, "Initial weights, order of examples and dropout follow from this number.")
+      ->check(whole_number());
+  app.add_option("--device", o->device,
+                 "Trains on this device: auto, cpu or cuda; auto, the default, takes a GPU where there is one.");
+  app.add_flag("--skip-bad-rows", o->skip_bad_rows, "Counts rows of the data that cannot be used, and goes on.");
   app.add_flag("--settings", o->list_settings,
-               "list every setting with its default and meaning; with --task those it reads");
+               "Lists every setting with its default and meaning, with --task those that the task reads, and does "
+               "nothing else.");
   app.footer(
       "Settings come from the defaults, then --config, then --set and the other flags. The run's folder gets the\n"
       "effective settings, checkpoints, the best weights, metrics.jsonl, TensorBoard files and a log. A run that was\n"
@@ -190,8 +201,7 @@ void add_train(CLI::App& app) {
       "  cosformer train --config configs/lm/byte.toml --data book.txt\n"
       "  cosformer train --continue runs/reviews-cosformer_plus-0 --steps 2000\n"
       "  cosformer train --continue runs/reviews-cosformer_plus-0 --data newer.tsv --set train.lr=3e-4\n"
-      "  cosformer train --task text_to_text --data pairs.tsv --set data.source_column=en "
-      "--set data.target_column=de");
+      "  cosformer train --task text_to_text --data pairs.tsv --set data.source_column=en --set data.target_column=de");
   app.callback([o, &app] { run_training(*o, app); });
 }
 
