@@ -27,7 +27,8 @@ problems = []
 for path in sorted(sources):
     folder = path.relative_to(root / "src").parts[0]
     if folder not in ALLOWED:
-        problems.append(f"{path.relative_to(root)}: '{folder}' is not a known folder; add it to {__file__} with what it may see")
+        problems.append(
+            f"{path.relative_to(root)}: '{folder}' is not a known folder; add it to {__file__} with what it may see")
         continue
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = INCLUDE.match(line)
