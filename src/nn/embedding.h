@@ -9,7 +9,7 @@ namespace cosformer::nn {
 // table: [rows, width], ids: [...] of integers; [..., width].
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
-// x + embed(table, ids), in one pass over memory on a GPU where x is [..., width] in the table's type.
+// x + embed(table, ids), by one kernel on a GPU where x is [..., width] in the table's type.
 at::Tensor add_embedded(const at::Tensor& x, const at::Tensor& table, const at::Tensor& ids);
 
 }  // namespace cosformer::nn

@@ -1,5 +1,5 @@
-// x·weightᵀ + bias of a layer. torch's own C++ layer adds the bias in a pass of its own and sums its gradient over all
-// tokens at once, which on a GPU takes longer than the products.
+// x·weightᵀ + bias of a layer. torch's own C++ layer adds the bias by a kernel of its own and sums its gradient over
+// all tokens at once, which on a GPU takes longer than the products.
 #pragma once
 
 #include <ATen/core/Tensor.h>

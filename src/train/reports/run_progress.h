@@ -10,7 +10,7 @@ namespace cosformer::train {
 struct RunProgress {
   std::int64_t step = 0;         // steps taken, as of the newest checkpoint
   std::int64_t total_steps = 0;  // steps to take
-  std::int64_t epoch = 0;        // passes over the training data that are complete
+  std::int64_t epoch = 0;        // how often all training data have been read
   std::int64_t best_step = 0;    // of the best weights; 0: nothing was evaluated yet
   bool ended = false;            // after all steps, or early because nothing got better
 };
