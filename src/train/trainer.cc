@@ -158,7 +158,7 @@ void Training::settle() {
   for (std::size_t at = 0; at < pending_.size(); ++at) {
     const double loss = host[static_cast<std::int64_t>(at)].item<double>();
     if (!std::isfinite(loss)) {
-      throw_diverged(not_finite("the loss is " + std::to_string(loss), first_step + static_cast<std::int64_t>(at),
+      throw_diverged(not_finite(fmt::format("the loss is {}", loss), first_step + static_cast<std::int64_t>(at),
                                 pending_[at].places));
     }
     state_.pending_losses.push_back(loss);

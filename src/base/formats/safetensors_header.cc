@@ -40,7 +40,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
       if (offset_count_ == 2) fault("'data_offsets' has more than the 2 numbers expected");
       (offset_count_++ == 0 ? entry_.begin : entry_.end) = value;
     } else {
-      unexpected("the number " + std::to_string(value));
+      unexpected(fmt::format("the number {}", value));
     }
     return true;
   }
@@ -228,7 +228,7 @@ void require_exact_cover(const std::vector<Entry>& entries, std::uint64_t data_s
     covered = entry.end;
   }
   if (covered != data_size) {
-    refuse_file(path, std::to_string(data_size - covered) + " bytes follow the last tensor; expected the file to end");
+    refuse_file(path, fmt::format("{} bytes follow the last tensor; expected the file to end", data_size - covered));
   }
 }
 

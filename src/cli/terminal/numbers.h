@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::int64_t>::max
 
 inline CLI::Validator whole_number(std::int64_t least = 0, std::uint64_t most = kNoLimit) {
   const std::string limits =
-      most == kNoLimit ? "at least " + std::to_string(least) : fmt::format("from {} to {}", least, most);
+      most == kNoLimit ? fmt::format("at least {}", least) : fmt::format("from {} to {}", least, most);
   const auto is_within = [=](const std::string& text) {
     std::int64_t number = 0;
     if (parse_number(text, number))

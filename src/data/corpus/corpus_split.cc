@@ -117,7 +117,7 @@ SplitParts split(const std::shared_ptr<const TokenCache>& cache, const Tokenizer
   const auto total = static_cast<double>(cache->tokens());
   if (cache->ends().back().documents >= kManyDocuments) {
     SplitParts parts = of_segments(cache, draw_documents(*cache, shares, seed));
-    parts.how = "documents drawn with seed " + std::to_string(seed);
+    parts.how = fmt::format("documents drawn with seed {}", seed);
     if (near_enough(parts, shares, total, 1 / kNearByDocuments, kNearByDocuments)) return parts;
   }
   SplitParts parts = of_segments(cache, end_of_segments(*cache, shares));

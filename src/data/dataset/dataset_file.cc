@@ -75,7 +75,7 @@ DatasetInfo parse_description(const std::string& path, std::string_view text) {
   try {
     info.name = json.at("name").get<std::string>();
     const int content = json.at("content").get<int>();
-    if (content != 1 && content != 2) refuse(path, "its content is of the unknown kind " + std::to_string(content));
+    if (content != 1 && content != 2) refuse(path, fmt::format("its content is of the unknown kind {}", content));
     info.content = static_cast<Content>(content);
     info.vocabulary = json.at("vocabulary").get<std::int64_t>();
     info.value_scale = json.at("value_scale").get<float>();
@@ -90,7 +90,7 @@ DatasetInfo parse_description(const std::string& path, std::string_view text) {
   }
   for (const std::int64_t count : {info.vocabulary, info.width, info.height, info.max_length}) {
     if (count < 0 || count > kMostCounted)
-      refuse(path, "its description has the impossible number " + std::to_string(count));
+      refuse(path, fmt::format("its description has the impossible number {}", count));
   }
   return info;
 }

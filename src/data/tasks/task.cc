@@ -99,12 +99,12 @@ void cut_and_limit(const DataConfig& config, TaskParts& parts) {
 
 void add_report_notes(const DataConfig& config, const LoadReport& report, std::vector<std::string>& notes) {
   if (report.rows_skipped > 0) {
-    std::string note = std::to_string(report.rows_skipped) + " bad rows were left out";
+    std::string note = fmt::format("{} bad rows were left out", report.rows_skipped);
     for (const std::string& reason : report.first_reasons) note += "\n  " + reason;
     notes.push_back(note);
   }
   if (report.empty_images > 0)
-    notes.push_back(std::to_string(report.empty_images) + " image files without a byte were left out");
+    notes.push_back(fmt::format("{} image files without a byte were left out", report.empty_images));
   if (report.texts_cut > 0) {
     notes.push_back(fmt::format("{} texts are longer than {} bytes (data.max_length) and were cut", report.texts_cut,
                                 effective_max_length(config)));
@@ -149,7 +149,7 @@ TaskData open_task(const DataConfig& config, const Progress& progress) {
   data.description =
       fmt::format("{}: {}; {} training, {} validation, {} test examples; {}length up to {}", config.task, parts.source,
                   data.train->size(), data.valid->size(), data.test->size(),
-                  info.classes.empty() ? "" : std::to_string(info.classes.size()) + " classes; ", data.max_length);
+                  info.classes.empty() ? "" : fmt::format("{} classes; ", info.classes.size()), data.max_length);
   return data;
 }
 

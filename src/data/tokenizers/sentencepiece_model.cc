@@ -82,7 +82,7 @@ class Fields {
 
 void add_piece(std::string_view bytes, SentencePieceModelFile& model) {
   SentencePieceModelFile::Piece piece;
-  const std::string name = "piece " + std::to_string(model.pieces.size());
+  const std::string name = fmt::format("piece {}", model.pieces.size());
   for (Fields field(bytes); field.next();) {
     if (field.number() == 1) {
       piece.text = field.bytes();

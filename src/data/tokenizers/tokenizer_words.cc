@@ -134,7 +134,7 @@ TokenizerPointer parse_word_vocabulary(std::string_view text, const std::string&
     if (word.size() > kLongestWord) refuse(number, "the word has more than a million bytes; is this a word list?");
     if (word == kMaskName) refuse(number, "<mask> is added by itself; remove the line");
     const auto [before, is_new] = lines.emplace(word, number);
-    if (!is_new) refuse(number, "the word is there already, on line " + std::to_string(before->second));
+    if (!is_new) refuse(number, fmt::format("the word is there already, on line {}", before->second));
     words.emplace_back(word);
     if (words.size() > kMostWords) refuse(number, fmt::format("more than {} words", kMostWords));
   }

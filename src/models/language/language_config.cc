@@ -49,8 +49,8 @@ std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_
 void require_possible(const LanguageModelConfig& c) {
   const ModelConfig& m = c.model;
   if (m.input.vocabulary < 2) {
-    throw UserError("a language model needs a vocabulary of at least two tokens; got " +
-                    std::to_string(m.input.vocabulary));
+    throw UserError(
+        fmt::format("a language model needs a vocabulary of at least two tokens; got {}", m.input.vocabulary));
   }
   if (m.input.max_length < 1) throw UserError("a language model needs a greatest length of at least one token");
   require_heads_fit(m);

@@ -35,7 +35,7 @@ std::size_t record_size(const std::string& path, std::size_t file_size, int chan
 
 Loaded load_cifar10(const std::vector<std::string>& paths, const CifarOptions& options) {
   if (options.channels != 0 && options.channels != 1 && options.channels != 3) {
-    throw UserError("CIFAR-10 images have 3 channels, or 1 when gray; got " + std::to_string(options.channels));
+    throw UserError(fmt::format("CIFAR-10 images have 3 channels, or 1 when gray; got {}", options.channels));
   }
   if (paths.empty()) throw UserError("no CIFAR-10 file was given; expected at least one");
   DatasetBuilder builder(ElementType::kU8);

@@ -85,7 +85,7 @@ int evaluate(std::span<const Symbol> expression) {
   int result = -1;  // of the whole, once known
   for (std::size_t i = 0; i < expression.size(); ++i) {
     const Symbol symbol = expression[i];
-    if (symbol >= kSymbols) refuse(i, "is unknown; expected 0 to 14, got " + std::to_string(symbol));
+    if (symbol >= kSymbols) refuse(i, fmt::format("is unknown; expected 0 to 14, got {}", symbol));
     if (result >= 0) refuse(i, "follows after its end; expected one expression");
     if (is_operator(symbol)) {
       open.push_back({symbol, 0, {}});

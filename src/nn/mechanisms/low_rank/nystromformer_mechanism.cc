@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "nn/full_precision.h"
@@ -41,8 +42,8 @@ NystromformerMechanism::NystromformerMechanism(const AttentionConfig& config, co
     : config_(config), shape_(shape) {
   if (config.value_window == 0) return;
   if (config.value_window % 2 == 0) {
-    throw UserError("settings: attention.value_window must be odd, to have a middle; got " +
-                    std::to_string(config.value_window));
+    throw UserError(
+        fmt::format("settings: attention.value_window must be odd, to have a middle; got {}", config.value_window));
   }
   const double bound = 1 / std::sqrt(static_cast<double>(config.value_window));
   value_convolution = register_parameter("value_convolution",

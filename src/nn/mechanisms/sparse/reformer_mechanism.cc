@@ -25,7 +25,7 @@ constexpr std::int64_t kMostBucketsOfOneHash = 64;
 
 std::vector<std::int64_t> factors_of(std::int64_t buckets) {
   if (buckets < 2 || buckets % 2 != 0) {
-    throw UserError("settings: attention.buckets must be even; got " + std::to_string(buckets));
+    throw UserError(fmt::format("settings: attention.buckets must be even; got {}", buckets));
   }
   if (buckets <= kMostBucketsOfOneHash) return {buckets};
   if (buckets % 4 != 0) {
