@@ -7,7 +7,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=build-cuda
-run=$build/bin/cosformer kernels=$build/bin/attention_cuda_test library=$build/lib/libcosformer.so
+run=$build/bin/cosformer kernels=$build/bin/attention_cuda_test benches=$build/bin/kernels_cuda_bench library=$build/lib/libcosformer.so
 limit=${COSFORMER_LIMIT:-240}
 record() { timeout "$limit" bash bench/record.sh "$@"; }
 
@@ -35,8 +35,8 @@ speed() {
   local peers=(--device cuda --dtype bfloat16 --heads 16 --seconds 0.2)
   record cuda/peers-1k $run bench peers "${peers[@]}" --batch 64 --lengths 1024
   record cuda/peers-16k $run bench peers "${peers[@]}" --batch 4 --lengths 16384
-  record cuda/kernel-bench $kernels bench
-  record cuda/kernel-profile python3 bench/kernel_profile.py $kernels
+  record cuda/kernel-bench $benches bench
+  record cuda/kernel-profile python3 bench/kernel_profile.py $benches
 }
 
 sanitize() {

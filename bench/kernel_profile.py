@@ -1,6 +1,6 @@
 """What Nsight Compute reads of the attention kernels, one row for each launch of a shape's passes.
 
-    python3 bench/kernel_profile.py build-cuda/bin/attention_cuda_test [SHAPE...]
+    python3 bench/kernel_profile.py build-cuda/bin/kernels_cuda_bench [SHAPE...]
 
 Caches are emptied before each launch and clocks are left alone, so times are not those of the benchmark; bytes and
 shares are what to read here.

@@ -22,7 +22,9 @@ class CorpusTest : public ::testing::Test {
     result.threads = 2;
     return result;
   }
-  void write(const std::string& name, const std::string& text) const { testing::write_bytes(directory_.file(name), text); }
+  void write(const std::string& name, const std::string& text) const {
+    testing::write_bytes(directory_.file(name), text);
+  }
   static std::string only_cache(const Corpus& corpus) { return corpus.cache_files.at(0); }
 
   const testing::TemporaryDirectory directory_;

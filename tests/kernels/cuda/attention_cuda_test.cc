@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "attention_bench.h"
 #include "attention_case_runs.h"
 #include "case_limits.h"
 #include "device_case.h"
@@ -375,9 +373,6 @@ INSTANTIATE_TEST_SUITE_P(DTypes, AttentionCuda, ::testing::Values(DType::kBFloat
 }  // namespace cosformer::kernels::cuda::testing
 
 int main(int argc, char** argv) {
-  if (argc > 1 && (std::strcmp(argv[1], "bench") == 0 || std::strcmp(argv[1], "profile") == 0)) {
-    return cosformer::kernels::cuda::testing::bench_main(argc - 1, argv + 1);
-  }
   ::testing::InitGoogleTest(&argc, argv);
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {

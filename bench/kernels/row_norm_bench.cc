@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "device_memory.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/norm/row_norm.h"
 #include "timing.h"
 

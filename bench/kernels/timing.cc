@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "device_memory.h"
+#include "kernels/cuda/device_memory.h"
 
 namespace cosformer::kernels::cuda::testing {
 

@@ -1,3 +1,4 @@
+// Times of the CUDA kernels beside their errors and a copy on the same device.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,9 +10,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "attention_bench.h"
-#include "device_memory.h"
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/device_memory.h"
 #include "row_norm_bench.h"
 #include "row_oracle.h"
 #include "timing.h"
@@ -247,13 +247,11 @@ void bench_decode(std::int64_t tokens, std::optional<double> rate) {
               static_cast<long long>(tokens), ms, bytes / *rate / ms, error.text().c_str());
 }
 
-}  // namespace
-
-int bench_main(int argc, char** argv) {
-  const std::string filter = argc > 1 ? argv[1] : "";
+// `is_timed`: shapes whose name contains the filter, one JSON line each; otherwise the passes of the one shape of that
+// name run once, for a profiler.
+int run(bool is_timed, const std::string& filter) {
   try {
-    const std::optional<double> rate =
-        std::strcmp(argv[0], "profile") == 0 ? std::nullopt : std::optional<double>(copy_rate());
+    const std::optional<double> rate = is_timed ? std::optional<double>(copy_rate()) : std::nullopt;
     if (rate) std::printf("{\"copy_TB_per_s\": %.3f}\n", *rate * 1e-9);
     for (const Shape& shape : kShapes) {
       if (rate ? std::strstr(shape.name, filter.c_str()) != nullptr : shape.name == filter) bench_shape(shape, rate);
@@ -269,4 +267,14 @@ int bench_main(int argc, char** argv) {
   return 0;
 }
 
+}  // namespace
 }  // namespace cosformer::kernels::cuda::testing
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "", name = argc > 2 ? argv[2] : "";
+  if (argc > 3 || (what != "bench" && what != "profile") || (what == "profile" && name.empty())) {
+    std::fprintf(stderr, "usage: kernels_cuda_bench bench [PART OF A NAME] | profile NAME\n");
+    return 2;
+  }
+  return cosformer::kernels::cuda::testing::run(what == "bench", name);
+}

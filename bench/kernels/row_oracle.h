@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device_memory.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/dtype.h"
 
 namespace cosformer::kernels::cuda::testing {
