@@ -7,7 +7,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=build-cuda
-run=$build/bin/cosformer kernels=$build/bin/attention_cuda_test benches=$build/bin/kernels_cuda_bench library=$build/lib/libcosformer.so
+run=$build/bin/cosformer library=$build/lib/libcosformer.so
+kernels=$build/bin/attention_cuda_test benches=$build/bin/kernels_cuda_bench
 limit=${COSFORMER_LIMIT:-240}
 record() { timeout "$limit" bash bench/record.sh "$@"; }
 

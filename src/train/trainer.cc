@@ -113,7 +113,7 @@ class Training {
   std::vector<Pending> pending_;  // losses that are still on the device
   double last_loss_ = std::nan("");
   double tokens_per_second_ = 0;
-  bool epoch_ended_ = false, best_was_lost_ = false;
+  bool epoch_ended_ = false, best_was_lost_ = false, told_time_ = false;
   Clock::time_point process_begin_ = Clock::now(), counted_until_ = process_begin_;  // as seconds spent on steps
   double seconds_before_ = 0;
   std::int64_t first_step_ = 0;  // of this process
@@ -121,7 +121,6 @@ class Training {
   std::int64_t tokens_at_log_ = 0, checkpointed_step_ = -1;
   Clock::time_point checkpointed_at_ = process_begin_;
   std::optional<TimeEstimate> estimate_;
-  bool told_time_ = false;
 };
 
 // Without the best weights there is nothing to end with: those of the checkpoint take their place.
@@ -130,8 +129,7 @@ void Training::replace_lost_best() {
   observer_.say(fmt::format(
       "the best weights (best.safetensors, of step {}) are gone; those of step {} are evaluated and take their place",
       with_commas(state_.best_step), with_commas(state_.step)));
-  state_.best.reset();
-  state_.best_loss.reset();
+  state_.best = state_.best_loss = std::nullopt;
   state_.evaluation_is_due = true;
   best_was_lost_ = true;
 }
@@ -244,14 +242,11 @@ void Training::evaluate_and_keep_best(MetricsLog& metrics) {
 void Training::keep_best(const PartResult& valid) {
   const Decision decision = job_.decision();
   const double value = valid.at(decision.metric), loss = valid.at("loss");
-  const bool surer = state_.best && value == *state_.best && state_.best_loss && loss < *state_.best_loss;
-  const bool better =
-      !state_.best || surer || (decision.higher_is_better ? value > *state_.best : value < *state_.best);
-  const std::string rate =
-      tokens_per_second_ > 0 ? fmt::format("  ({} tokens/s)", with_commas(std::llround(tokens_per_second_))) : "";
+  const bool better = decision.prefers(value, loss, state_.best, state_.best_loss);
+  const std::string rate = fmt::format("  ({} tokens/s)", with_commas(std::llround(tokens_per_second_)));
   observer_.say(fmt::format("step {} of {}: loss {}, validation {}{}{}", with_commas(state_.step),
                             with_commas(state_.total_steps), significant(last_loss_, 4), job_.describe(valid),
-                            better ? ", the best so far" : "", rate));
+                            better ? ", the best so far" : "", tokens_per_second_ > 0 ? rate : ""));
   state_.evaluations_since_best = better ? 0 : state_.evaluations_since_best + 1;
   if (!better) return;
   state_.best = value;

@@ -13,6 +13,12 @@ double PartResult::at(const std::string& name) const {
   throw std::out_of_range(fmt::format("there is no metric '{}'", name));
 }
 
+bool Decision::prefers(double value, double loss, std::optional<double> best, std::optional<double> best_loss) const {
+  if (!best) return true;
+  if (value == *best) return best_loss && loss < *best_loss;
+  return higher_is_better ? value > *best : value < *best;
+}
+
 std::string part_name(Part part) {
   return part == Part::kTrain ? "train" : part == Part::kValid ? "valid" : "test";
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ struct PartResult {
 struct Decision {
   std::string metric;
   bool higher_is_better = true;
+
+  // Of two equal values the one with the lower loss is better.
+  bool prefers(double value, double loss, std::optional<double> best, std::optional<double> best_loss) const;
 };
 
 // Asked between two batches of an evaluation; true ends it by throwing EvaluationStopped.
