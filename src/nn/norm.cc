@@ -4,7 +4,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "nn/autocast.h"
+#include "ops/boxing.h"
 #include "ops/row_norm.h"
+#include "ops/torch_compat.h"
 
 namespace cosformer::nn {
 namespace {
@@ -13,22 +15,26 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-constexpr double kEps = 1e-6;
+constexpr const char* kOptions = "options";
 
 // LayerNorm with a bias, RMSNorm without one.
 struct Normalize : torch::autograd::Function<Normalize> {
   static Variable forward(AutogradContext* ctx, const Variable& x, const Variable& weight,
-                          const ops::Optional<Variable>& bias, double eps, at::ScalarType type) {
-    const auto [y, mean, inverse] = ops::row_norm_fwd(x, weight, bias, eps, type);
-    ctx->save_for_backward({x, weight, bias.has_value() ? *bias : Variable(), mean, inverse});
-    ctx->saved_data["eps"] = eps;
+                          const ops::Optional<Variable>& bias, const ops::RowNormOptions& options,
+                          at::ScalarType type) {
+    const Variable b = bias.has_value() ? *bias : Variable();
+    const auto [y, mean, inverse] = ops::row_norm_fwd({x, weight, b, options}, type);
+    ctx->save_for_backward({x, weight, b, mean, inverse});
+    ctx->saved_data[kOptions] = ops::values_of(options);
     return y;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const auto [dx, dweight, dbias] = ops::row_norm_bwd(grads[0], saved[0], saved[1], saved[2], saved[3], saved[4],
-                                                        ctx->saved_data["eps"].toDouble());
+    ops::RowNormOptions options;
+    ops::set_values(options, ctx->saved_data[kOptions]);
+    const auto [dx, dweight, dbias] =
+        ops::row_norm_bwd(grads[0], {saved[0], saved[1], saved[2], options}, saved[3], saved[4]);
     return {dx, dweight, dbias, Variable(), Variable()};
   }
 };
@@ -36,7 +42,7 @@ struct Normalize : torch::autograd::Function<Normalize> {
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  return Normalize::apply(x, weight, ops::Optional<Variable>(), eps, x.scalar_type());
+  return Normalize::apply(x, weight, ops::Optional<Variable>(), ops::RowNormOptions{eps}, x.scalar_type());
 }
 
 Norm::Norm(const std::string& kind, std::int64_t width) {
@@ -45,8 +51,8 @@ Norm::Norm(const std::string& kind, std::int64_t width) {
 }
 
 at::Tensor Norm::normalized(const at::Tensor& x, at::ScalarType type) const {
-  return Normalize::apply(x, weight, bias.defined() ? ops::Optional<Variable>(bias) : ops::Optional<Variable>(), kEps,
-                          type);
+  return Normalize::apply(x, weight, bias.defined() ? ops::Optional<Variable>(bias) : ops::Optional<Variable>(),
+                          ops::RowNormOptions(), type);
 }
 
 at::Tensor Norm::forward(const at::Tensor& x) {

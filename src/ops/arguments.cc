@@ -3,39 +3,38 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <string>
+#include <type_traits>
+
+#include "kernels/attention.h"
 
 namespace cosformer::ops {
 namespace {
 
-constexpr std::array<const char*, 5> kFeatureMaps{"relu", "elu1", "leaky_relu", "silu", "identity"};
-constexpr std::array<const char*, 2> kNormalizers{"sum", "none"};
 constexpr std::int64_t kMostPosition = std::int64_t{1} << 62;  // adding a length to it cannot overflow
 constexpr double kLeastHorizon = 1e-300;                       // π/2M stays finite
+
+// What is checked, and for which operator.
+struct Request {
+  const AttentionArguments& arguments;
+  const char* op;
+  bool carries_state;
+  const at::Tensor &q = arguments.q, &k = arguments.k, &v = arguments.v;
+  const at::Tensor &state_kv = arguments.state_kv, &state_z = arguments.state_z, &position = arguments.position;
+  const AttentionOptions& options = arguments.options;
+};
 
 // Every complaint reads: operator: argument 'name' must be …; got …
 #define COSFORMER_CHECK(condition, name, expected, ...) \
   TORCH_CHECK_VALUE(condition, r.op, ": argument '", name, "' must be ", expected, "; got ", __VA_ARGS__)
 
-template <std::size_t N>
-std::int64_t index_of(const AttentionRequest& r, const char* argument, const std::string& name,
-                      const std::array<const char*, N>& names) {
-  std::string list;
-  for (std::size_t at = 0; at < N; ++at) {
-    if (name == names[at]) return static_cast<std::int64_t>(at);
-    list += (at == 0 ? "" : ", ") + std::string(names[at]);
-  }
-  COSFORMER_CHECK(false, argument, "one of " + list, "'", name, "'");
-  return -1;
-}
-
 // What a kernel could not read. Before anything else is asked of a tensor.
-void check_dense(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+void check_dense(const Request& r, const char* name, const at::Tensor& x) {
   if (!x.defined()) return;
   COSFORMER_CHECK(x.layout() == at::kStrided, name, "a dense tensor", x.layout());
 }
 
-void check_input(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+void check_input(const Request& r, const char* name, const at::Tensor& x) {
   COSFORMER_CHECK(x.defined(), name, "a tensor [batch, time, heads, dim]", "nothing");
   check_dense(r, name, x);
   COSFORMER_CHECK(x.dim() == 4, name, "of 4 dimensions [batch, time, heads, dim]", x.dim(), ": ", x.sizes());
@@ -50,13 +49,13 @@ void check_input(const AttentionRequest& r, const char* name, const at::Tensor& 
                   "of head dimension 1 to " + std::to_string(kernels::kMaxHeadDim), x.size(3));
 }
 
-void check_same(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+void check_same(const Request& r, const char* name, const at::Tensor& x) {
   COSFORMER_CHECK(x.scalar_type() == r.q.scalar_type(), name,
                   std::string("of q's dtype ") + c10::toString(r.q.scalar_type()), x.scalar_type());
   COSFORMER_CHECK(x.device() == r.q.device(), name, "on q's device " + r.q.device().str(), x.device().str());
 }
 
-void check_qkv(const AttentionRequest& r) {
+void check_qkv(const Request& r) {
   check_input(r, "q", r.q);
   check_input(r, "k", r.k);
   check_input(r, "v", r.v);
@@ -69,7 +68,7 @@ void check_qkv(const AttentionRequest& r) {
                   c10::str("[", b, ", ", tk, ", ", h, ", dim] (batch, time and heads of k)"), r.v.sizes());
 }
 
-void check_per_head(const AttentionRequest& r, const char* name, const at::Tensor& x) {
+void check_per_head(const Request& r, const char* name, const at::Tensor& x) {
   if (!x.defined()) return;
   COSFORMER_CHECK(x.dim() == 1 && x.size(0) == r.q.size(2), name, c10::str("[", r.q.size(2), "], one number per head"),
                   x.sizes());
@@ -79,35 +78,34 @@ void check_per_head(const AttentionRequest& r, const char* name, const at::Tenso
 }
 
 // Names the first head whose value is not as it should be.
-void require_all(const AttentionRequest& r, const char* name, const char* expected, const at::Tensor& values,
+void require_all(const Request& r, const char* name, const char* expected, const at::Tensor& values,
                  const at::Tensor& good) {
   if (good.all().item<bool>()) return;
   const auto head = good.logical_not().nonzero()[0][0].item<std::int64_t>();
   COSFORMER_CHECK(false, name, expected, values[head].item<double>(), " for head ", head);
 }
 
-void check_values_per_head(const AttentionRequest& r) {
-  if (r.theta.defined() && r.theta.is_cpu()) {
-    require_all(r, "theta", "finite", r.theta.detach(), r.theta.detach().isfinite());
+void check_values_per_head(const Request& r) {
+  if (r.options.theta.defined() && r.options.theta.is_cpu()) {
+    require_all(r, "theta", "finite", r.options.theta.detach(), r.options.theta.detach().isfinite());
   }
-  if (r.log_decay.defined() && r.log_decay.is_cpu()) {
-    const at::Tensor values = r.log_decay.detach();
+  if (r.options.log_decay.defined() && r.options.log_decay.is_cpu()) {
+    const at::Tensor values = r.options.log_decay.detach();
     require_all(r, "log_decay", "finite and at most 0 (the logarithm of a decay in (0, 1])", values,
                 values.isfinite().logical_and(values <= 0));
   }
 }
 
-void check_mask(const AttentionRequest& r) {
-  if (!r.key_mask.defined()) return;
-  const at::Tensor& m = r.key_mask;
+void check_mask(const Request& r) {
+  if (!r.options.key_mask.defined()) return;
+  const at::Tensor& m = r.options.key_mask;
   COSFORMER_CHECK(m.scalar_type() == at::kBool, "key_mask", "bool (true = present)", m.scalar_type());
   COSFORMER_CHECK(m.dim() == 2 && m.size(0) == r.k.size(0) && m.size(1) == r.k.size(1), "key_mask",
                   c10::str("[", r.k.size(0), ", ", r.k.size(1), "] (batch and time of k)"), m.sizes());
   COSFORMER_CHECK(m.device() == r.q.device(), "key_mask", "on q's device " + r.q.device().str(), m.device().str());
 }
 
-void check_boundaries(const AttentionRequest& r, const char* name, const at::Tensor& cu, const char* of,
-                      std::int64_t total) {
+void check_boundaries(const Request& r, const char* name, const at::Tensor& cu, const char* of, std::int64_t total) {
   COSFORMER_CHECK(cu.scalar_type() == at::kInt || cu.scalar_type() == at::kLong, name, "int32 or int64",
                   cu.scalar_type());
   COSFORMER_CHECK(cu.dim() == 1 && cu.size(0) >= 1, name, "[sequences + 1]", cu.sizes());
@@ -123,18 +121,19 @@ void check_boundaries(const AttentionRequest& r, const char* name, const at::Ten
   COSFORMER_CHECK(at[last] == total, name, c10::str("ending at ", total, ", the time dimension of ", of), at[last]);
 }
 
-void check_packing(const AttentionRequest& r) {
-  if (!r.cu_seqlens_q.defined() && !r.cu_seqlens_k.defined()) return;
-  COSFORMER_CHECK(r.cu_seqlens_q.defined(), "cu_seqlens_q", "given together with cu_seqlens_k", "nothing");
-  COSFORMER_CHECK(r.cu_seqlens_k.defined(), "cu_seqlens_k", "given together with cu_seqlens_q", "nothing");
+void check_packing(const Request& r) {
+  if (!r.options.cu_seqlens_q.defined() && !r.options.cu_seqlens_k.defined()) return;
+  COSFORMER_CHECK(r.options.cu_seqlens_q.defined(), "cu_seqlens_q", "given together with cu_seqlens_k", "nothing");
+  COSFORMER_CHECK(r.options.cu_seqlens_k.defined(), "cu_seqlens_k", "given together with cu_seqlens_q", "nothing");
   COSFORMER_CHECK(r.q.size(0) == 1, "q", "of batch 1 when sequences are packed by cu_seqlens", "batch ", r.q.size(0));
-  check_boundaries(r, "cu_seqlens_q", r.cu_seqlens_q, "q", r.q.size(1));
-  check_boundaries(r, "cu_seqlens_k", r.cu_seqlens_k, "k", r.k.size(1));
-  COSFORMER_CHECK(r.cu_seqlens_q.size(0) == r.cu_seqlens_k.size(0), "cu_seqlens_k",
-                  c10::str("of cu_seqlens_q's size [", r.cu_seqlens_q.size(0), "]"), r.cu_seqlens_k.sizes());
+  check_boundaries(r, "cu_seqlens_q", r.options.cu_seqlens_q, "q", r.q.size(1));
+  check_boundaries(r, "cu_seqlens_k", r.options.cu_seqlens_k, "k", r.k.size(1));
+  COSFORMER_CHECK(r.options.cu_seqlens_q.size(0) == r.options.cu_seqlens_k.size(0), "cu_seqlens_k",
+                  c10::str("of cu_seqlens_q's size [", r.options.cu_seqlens_q.size(0), "]"),
+                  r.options.cu_seqlens_k.sizes());
 }
 
-void check_state(const AttentionRequest& r) {
+void check_state(const Request& r) {
   if (!r.carries_state) return;
   const auto require = [&](const char* name, const at::Tensor& x) {
     COSFORMER_CHECK(x.defined(), name, "a tensor (AttentionState::empty makes a fresh state)", "nothing");
@@ -161,28 +160,29 @@ void check_state(const AttentionRequest& r) {
 }
 
 // The distance of the farthest pair of tokens in [Tq, Tk] after `behind` carried tokens; −1: no pair at all.
-std::int64_t farthest_pair(const AttentionRequest& r, std::int64_t tq, std::int64_t tk, std::int64_t behind) {
+std::int64_t farthest_pair(const Request& r, std::int64_t tq, std::int64_t tk, std::int64_t behind) {
   if (tq == 0 || tk == 0) return -1;
-  return r.causal ? behind + tq - 1 : std::max(tq, tk) - 1;
+  return r.options.causal ? behind + tq - 1 : std::max(tq, tk) - 1;
 }
 
-void check_reach(const AttentionRequest& r, std::int64_t distance, const std::string& where) {
-  TORCH_CHECK_VALUE(static_cast<double>(distance) <= *r.horizon, r.op, ": argument 'horizon' must be at least ",
+void check_reach(const Request& r, std::int64_t distance, const std::string& where) {
+  TORCH_CHECK_VALUE(static_cast<double>(distance) <= *r.options.horizon, r.op, ": argument 'horizon' must be at least ",
                     distance, ", the distance of the farthest pair of tokens", where,
-                    " (beyond it weights turn negative); got ", *r.horizon,
+                    " (beyond it weights turn negative); got ", *r.options.horizon,
                     ". Give a larger horizon or shorter sequences");
 }
 
-void check_distances(const AttentionRequest& r) {
-  if (r.packed_on_cpu()) {
-    const at::Tensor cu_q = r.cu_seqlens_q.to(at::kLong).contiguous(), cu_k = r.cu_seqlens_k.to(at::kLong).contiguous();
+void check_distances(const Request& r) {
+  if (r.arguments.packed_on_cpu()) {
+    const at::Tensor cu_q = r.options.cu_seqlens_q.to(at::kLong).contiguous(),
+                     cu_k = r.options.cu_seqlens_k.to(at::kLong).contiguous();
     const auto *q = cu_q.data_ptr<std::int64_t>(), *k = cu_k.data_ptr<std::int64_t>();
     for (std::int64_t s = 0; s + 1 < cu_q.size(0); ++s) {
       check_reach(r, farthest_pair(r, q[s + 1] - q[s], k[s + 1] - k[s], 0), c10::str(" in sequence ", s));
     }
     return;
   }
-  if (r.cu_seqlens_q.defined()) return;
+  if (r.options.cu_seqlens_q.defined()) return;
   std::int64_t behind = 0;
   if (r.position.defined() && r.position.is_cpu() && r.position.numel() > 0) {
     behind = r.position.max().item<std::int64_t>();
@@ -190,73 +190,82 @@ void check_distances(const AttentionRequest& r) {
   check_reach(r, farthest_pair(r, r.q.size(1), r.k.size(1), behind), "");
 }
 
-double resolve_horizon(const AttentionRequest& r) {
-  if (r.horizon.has_value()) {
-    COSFORMER_CHECK(std::isfinite(*r.horizon) && *r.horizon >= kLeastHorizon, "horizon", "a finite number above 0",
-                    *r.horizon);
+void check_horizon(const Request& r) {
+  const auto& horizon = r.options.horizon;
+  if (horizon.has_value()) {
+    COSFORMER_CHECK(std::isfinite(*horizon) && *horizon >= kLeastHorizon, "horizon", "a finite number above 0",
+                    *horizon);
   }
-  if (!r.reweight) {
-    COSFORMER_CHECK(!r.theta.defined(), "theta", "absent when reweight is false", "a tensor");
-    return std::numeric_limits<double>::infinity();
+  if (!r.options.reweight) {
+    COSFORMER_CHECK(!r.options.theta.defined(), "theta", "absent when reweight is false", "a tensor");
+  } else if (!r.options.theta.defined() && horizon.has_value()) {
+    check_distances(r);
   }
-  if (r.theta.defined()) return kOwnHorizon;
-  if (!r.horizon.has_value()) return kOwnHorizon;
-  check_distances(r);
-  return *r.horizon;
+}
+
+void check_position(const Request& r) {
+  if (!r.position.defined() || !r.position.is_cpu() || r.position.numel() == 0) return;
+  const auto least = r.position.min().item<std::int64_t>(), most = r.position.max().item<std::int64_t>();
+  COSFORMER_CHECK(least >= 0, "position", "at least 0", least);
+  COSFORMER_CHECK(most <= kMostPosition, "position", c10::str("at most ", kMostPosition), most);
+}
+
+// A divisor that is zero in the accumulation type would turn an empty row into NaN.
+void check_divisor(const Request& r, const char* name, double divisor) {
+  const bool wide = r.q.scalar_type() == at::kDouble;
+  const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  COSFORMER_CHECK(std::isfinite(divisor) && divisor >= least, name, c10::str("a finite number of at least ", least),
+                  divisor);
+}
+
+template <std::size_t kCount>
+void check_name(const Request& r, const char* argument, const std::string& name,
+                const std::array<const char*, kCount>& names) {
+  std::string list;
+  for (const char* const known : names) {
+    if (name == known) return;
+    list += (list.empty() ? "" : ", ") + std::string(known);
+  }
+  COSFORMER_CHECK(false, argument, "one of " + list, "'", name, "'");
+}
+
+void check(const Request& r) {
+  check_qkv(r);
+  AttentionArguments::each(
+      [&r](const Field& field, const auto& x) {
+        if constexpr (std::is_same_v<decltype(x), const at::Tensor&>) check_dense(r, field.name, x);
+      },
+      r.arguments);
+  check_per_head(r, "theta", r.options.theta);
+  check_per_head(r, "log_decay", r.options.log_decay);
+  check_values_per_head(r);
+  check_mask(r);
+  check_packing(r);
+  check_state(r);
+  check_position(r);
+  check_divisor(r, "eps", r.options.eps);
+  check_name(r, "feature_map", r.options.feature_map, kFeatureMaps);
+  check_name(r, "normalizer", r.options.normalizer, kNormalizers);
+  check_horizon(r);
 }
 
 }  // namespace
 
-bool AttentionRequest::packed_on_cpu() const {
-  return cu_seqlens_q.defined() && cu_seqlens_q.is_cpu();
+double horizon_of(const AttentionOptions& options) {
+  if (!options.reweight) return std::numeric_limits<double>::infinity();
+  return options.theta.defined() ? kOwnHorizon : options.horizon.value_or(kOwnHorizon);
 }
 
 at::ScalarType accumulation_type(at::ScalarType type) {
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-AttentionArguments check_arguments(const AttentionRequest& r) {
-  check_qkv(r);
-  for (const auto& [name, tensor] :
-       {std::pair("theta", &r.theta), std::pair("log_decay", &r.log_decay), std::pair("key_mask", &r.key_mask),
-        std::pair("cu_seqlens_q", &r.cu_seqlens_q), std::pair("cu_seqlens_k", &r.cu_seqlens_k),
-        std::pair("state_kv", &r.state_kv), std::pair("state_z", &r.state_z), std::pair("position", &r.position)}) {
-    check_dense(r, name, *tensor);
-  }
-  check_per_head(r, "theta", r.theta);
-  check_per_head(r, "log_decay", r.log_decay);
-  check_values_per_head(r);
-  check_mask(r);
-  check_packing(r);
-  check_state(r);
-  if (r.position.defined() && r.position.is_cpu() && r.position.numel() > 0) {
-    const auto least = r.position.min().item<std::int64_t>(), most = r.position.max().item<std::int64_t>();
-    COSFORMER_CHECK(least >= 0, "position", "at least 0", least);
-    COSFORMER_CHECK(most <= kMostPosition, "position", c10::str("at most ", kMostPosition), most);
-  }
-  // A divisor that is zero in the accumulation type would turn an empty row into NaN.
-  const bool wide = r.q.scalar_type() == at::kDouble;
-  const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-  COSFORMER_CHECK(std::isfinite(r.eps) && r.eps >= least, "eps", c10::str("a finite number of at least ", least),
-                  r.eps);
-  AttentionArguments a;
-  a.q = r.q;
-  a.k = r.k;
-  a.v = r.v;
-  a.theta = r.theta;
-  a.log_decay = r.log_decay;
-  a.key_mask = r.key_mask;
-  a.cu_seqlens_q = r.cu_seqlens_q;
-  a.cu_seqlens_k = r.cu_seqlens_k;
-  a.state_kv = r.state_kv;
-  a.state_z = r.state_z;
-  a.position = r.position;
-  a.feature_map = index_of(r, "feature_map", r.feature_map, kFeatureMaps);
-  a.normalizer = index_of(r, "normalizer", r.normalizer, kNormalizers);
-  a.horizon = resolve_horizon(r);
-  a.causal = r.causal;
-  a.eps = r.eps;
-  return a;
+void check_arguments(const PlainCall& call) {
+  check({call, "cosformer::attention", /*carries_state=*/false});
+}
+
+void check_arguments(const StreamCall& call) {
+  check({call, "cosformer::attention_with_state", /*carries_state=*/true});
 }
 
 }  // namespace cosformer::ops

@@ -5,19 +5,15 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 
 #include "ops/arguments.h"
-#include "ops/device_ops.h"
+#include "ops/autograd.h"
+#include "ops/boxing.h"
 #include "ops/plain_errors.h"
 #include "ops/registered.h"
 
 namespace cosformer {
 namespace {
-
-using ops::Optional;
-using ops::optional;
-using ops::OptionalTensor;
 
 // Without a tensor the dispatcher has no device to choose an implementation for, and says so in its own words.
 void require_defined(const char* op, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
@@ -31,15 +27,15 @@ void require_defined(const char* op, const at::Tensor& q, const at::Tensor& k, c
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionOptions& o) {
   // Through the dispatcher, so that autograd, autocast and devices all take part.
-  using Signature = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool, Optional<double>,
-                               const OptionalTensor&, const OptionalTensor&, c10::string_view, bool, c10::string_view,
-                               double, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&);
-  static const auto op = ops::registered<Signature>("cosformer::attention");
-  const Optional<double> horizon = o.horizon.has_value() ? Optional<double>(*o.horizon) : Optional<double>();
+  static const c10::OperatorHandle op = ops::operator_named("cosformer::attention");
   return ops::with_plain_errors([&] {
     require_defined("cosformer::attention", q, k, v);
-    return op.call(q, k, v, o.causal, horizon, optional(o.theta), optional(o.log_decay), o.feature_map, o.reweight,
-                   o.normalizer, o.eps, optional(o.key_mask), optional(o.cu_seqlens_q), optional(o.cu_seqlens_k));
+    ops::PlainCall call;
+    call.q = q;
+    call.k = k;
+    call.v = v;
+    call.options = o;
+    return ops::call<at::Tensor>(op, call);
   });
 }
 
@@ -58,14 +54,18 @@ AttentionState AttentionState::empty(std::int64_t batch, std::int64_t heads, std
 
 at::Tensor attention_with_state(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, AttentionState& state,
                                 const StreamOptions& o) {
-  using Signature = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
-      const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
-      double, const OptionalTensor&, const OptionalTensor&, c10::string_view, bool, c10::string_view, double);
-  static const auto op = ops::registered<Signature>("cosformer::attention_with_state");
+  static const c10::OperatorHandle op = ops::operator_named("cosformer::attention_with_state");
   return ops::with_plain_errors([&] {
     require_defined("cosformer::attention_with_state", q, k, v);
-    auto [out, kv, z] = op.call(q, k, v, state.kv, state.z, state.position, o.horizon, optional(o.theta),
-                                optional(o.log_decay), o.feature_map, o.reweight, o.normalizer, o.eps);
+    ops::StreamCall call;
+    call.q = q;
+    call.k = k;
+    call.v = v;
+    call.state_kv = state.kv;
+    call.state_z = state.z;
+    call.position = state.position;
+    call.options = ops::whole_options(o);
+    auto [out, kv, z] = ops::call<ops::StreamResult>(op, call);
     state = {kv, z, state.position + q.size(1)};
     return out;
   });

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "ops/arguments.h"
+#include "ops/options.h"
 
 namespace cosformer::ops {
 namespace {
@@ -43,6 +44,18 @@ at::Tensor boundaries(const std::vector<std::int64_t>& lengths, std::uint64_t se
   return (seed % 2 == 0 ? cu.to(at::kInt) : cu).to(device);
 }
 
+// Options from how a case has them.
+template <class T>
+void set(T& option, const T& value) {
+  option = value;
+}
+void set(std::string& option, kernels::FeatureMap value) {
+  option = kFeatureMaps.at(static_cast<std::size_t>(value));
+}
+void set(std::string& option, kernels::Normalizer value) {
+  option = kNormalizers.at(static_cast<std::size_t>(value));
+}
+
 }  // namespace
 
 at::ScalarType scalar_type_of(kernels::DType dtype) {
@@ -56,7 +69,6 @@ at::ScalarType scalar_type_of(kernels::DType dtype) {
 }
 
 CaseTensors make_tensors(const AttentionCase& c, const CaseData& data, at::Device device) {
-  static constexpr const char* kMaps[] = {"relu", "elu1", "leaky_relu", "silu", "identity"};
   const at::ScalarType type = scalar_type_of(c.dtype);
   const at::ScalarType accumulation = accumulation_type(type);
   const auto input = [&](const std::vector<double>& values, std::int64_t time, std::int64_t width) {
@@ -71,12 +83,9 @@ CaseTensors make_tensors(const AttentionCase& c, const CaseData& data, at::Devic
   const at::ScalarType per_head = c.dtype == kernels::DType::kFloat64 ? at::kDouble : at::kFloat;
   if (c.theta_per_head) t.options.theta = from_doubles(data.theta, {c.heads}, per_head, device);
   if (c.decay) t.options.log_decay = from_doubles(data.log_decay, {c.heads}, per_head, device).requires_grad_();
-  t.options.causal = c.causal;
   if (c.horizon > 0 && c.reweight) t.options.horizon = c.horizon;
-  t.options.feature_map = kMaps[static_cast<int>(c.feature_map)];
   t.options.reweight = c.reweight;
-  t.options.normalizer = c.normalizer == kernels::Normalizer::kSum ? "sum" : "none";
-  t.options.eps = c.eps;
+  for_each_option<kPlain>([](const Field&, auto& option, const auto& of_case) { set(option, of_case); }, t.options, c);
   if (c.key_mask) {
     const std::vector<double> mask(data.key_mask.begin(), data.key_mask.end());
     t.options.key_mask = from_doubles(mask, {c.batch, c.k_total()}, at::kBool, device);
@@ -87,8 +96,8 @@ CaseTensors make_tensors(const AttentionCase& c, const CaseData& data, at::Devic
     t.options.cu_seqlens_k = shared ? t.options.cu_seqlens_q : boundaries(c.k_lengths, c.seed / 2, device);
   }
   if (!c.carry_state) return t;
-  t.stream = {c.horizon, t.options.theta, t.options.log_decay, t.options.feature_map, c.reweight, t.options.normalizer,
-              c.eps};
+  t.stream = stream_options(t.options);
+  t.stream.horizon = c.horizon;
   const std::vector<std::int64_t> kv_shape{c.batch, c.heads, 2, c.dim, c.value_dim},
       z_shape{c.batch, c.heads, 2, c.dim};
   t.state.kv = from_doubles(data.state_kv, kv_shape, accumulation, device).requires_grad_();

@@ -5,9 +5,13 @@
 
 namespace cosformer::ops {
 
+inline c10::OperatorHandle operator_named(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+}
+
 template <class Signature>
 auto registered(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+  return operator_named(name).typed<Signature>();
 }
 
 }  // namespace cosformer::ops

@@ -1,26 +1,64 @@
 // LayerNorm and RMSNorm over the last dimension, and their gradients:
-//   y = (x − mean(x)) / √(variance(x) + eps) · weight + bias       with a bias: LayerNorm
-//   y = x / √(mean(x²) + eps) · weight                             without one: RMSNorm
+//   y = u / √(mean(u²) + eps) · weight + bias       with a bias: LayerNorm, u = x − mean(x)
+//                                                   without one: RMSNorm, u = x
 // Dispatched by device: kernels of ours on GPUs, torch's operators elsewhere.
 #pragma once
 
-#include <tuple>
-
 #include <ATen/core/Tensor.h>
 
-#include "ops/torch_compat.h"
+#include "ops/options.h"
 
 namespace cosformer::ops {
 
-// y in `type`; then what the backward pass of the same device wants to see again, undefined where that is nothing.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> row_norm_fwd(const at::Tensor& x, const at::Tensor& weight,
-                                                            const Optional<at::Tensor>& bias, double eps,
-                                                            at::ScalarType type);
+struct RowNormOptions {
+  double eps = 1e-6;
 
-// dx in x's type, dweight and dbias in weight's; dbias is undefined where there is no bias.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> row_norm_bwd(const at::Tensor& dy, const at::Tensor& x,
-                                                            const at::Tensor& weight, const Optional<at::Tensor>& bias,
-                                                            const Optional<at::Tensor>& mean,
-                                                            const Optional<at::Tensor>& inverse, double eps);
+  template <class Visit, class... Options>
+  static void each(const Visit& visit, Options&... o) {
+    visit(Field{"eps"}, o.eps...);
+  }
+};
+
+struct RowNormArguments {
+  at::Tensor x, weight;
+  at::Tensor bias;  // undefined: RMSNorm
+  RowNormOptions options;
+
+  template <class Visit, class... Arguments>
+  static void each(const Visit& visit, Arguments&... a) {
+    visit(Field{"x", kRequired}, a.x...);
+    visit(Field{"weight", kRequired}, a.weight...);
+    visit(Field{"bias"}, a.bias...);
+    RowNormOptions::each(visit, a.options...);
+  }
+};
+
+struct RowNormResult {
+  at::Tensor y;
+  at::Tensor mean, inverse;  // what the backward pass of the same device wants to see again, undefined where nothing
+
+  template <class Visit, class... Results>
+  static void each(const Visit& visit, Results&... r) {
+    visit(Field{"y", kRequired}, r.y...);
+    visit(Field{"mean"}, r.mean...);
+    visit(Field{"inverse"}, r.inverse...);
+  }
+};
+
+struct RowNormGradients {
+  at::Tensor dx, dweight, dbias;  // in the types of x and weight; dbias is undefined where there is no bias
+
+  template <class Visit, class... Results>
+  static void each(const Visit& visit, Results&... r) {
+    visit(Field{"dx", kRequired}, r.dx...);
+    visit(Field{"dweight", kRequired}, r.dweight...);
+    visit(Field{"dbias"}, r.dbias...);
+  }
+};
+
+// y in `type`.
+RowNormResult row_norm_fwd(const RowNormArguments& a, at::ScalarType type);
+RowNormGradients row_norm_bwd(const at::Tensor& dy, const RowNormArguments& a, const at::Tensor& mean,
+                              const at::Tensor& inverse);
 
 }  // namespace cosformer::ops

@@ -111,6 +111,19 @@ TEST(Attention, NothingToAttendToIsExactlyZero) {
   EXPECT_TRUE(attention(v.detach(), no_keys, no_keys).eq(0).all().item<bool>());
 }
 
+// Where there are no sequences the gradient of what all would have in common is zero, not what memory held before.
+TEST(Attention, NoSequencesGiveTheDecayAGradientOfZero) {
+  const auto q = at::randn({1, 0, 64, 4}).requires_grad_();
+  AttentionOptions options;
+  options.log_decay = at::full({64}, -0.5).requires_grad_();
+  options.cu_seqlens_q = options.cu_seqlens_k = at::zeros({1}, at::kInt);
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    at::full({64}, 7.0, at::kDouble);  // and is given back
+    const auto out = attention(q, q, q, options);
+    EXPECT_TRUE(torch::autograd::grad({out}, {options.log_decay}, {at::ones_like(out)})[0].eq(0).all().item<bool>());
+  }
+}
+
 // A gradient that arrives expanded from a sum has no memory of its own.
 TEST(Attention, ExpandedGradient) {
   const auto q = at::randn({2, 12, 3, 8}).requires_grad_();

@@ -5,17 +5,15 @@
 #include <torch/library.h>
 
 #include "kernels/cuda/norm/row_norm.h"
+#include "ops/boxing.h"
 #include "ops/cuda/status.h"
+#include "ops/row_norm.h"
 #include "ops/tensor_views.h"
-#include "ops/torch_compat.h"
 
 namespace cosformer::ops {
 namespace {
 
 namespace cuda = kernels::cuda;
-
-using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-using OptionalTensor = Optional<at::Tensor>;
 
 // The kernels write rows in their own type, or float32 rows in any. Other pairs begin with float32.
 at::Tensor readable(const at::Tensor& x, at::ScalarType type) {
@@ -31,40 +29,39 @@ at::Tensor floats(const at::Tensor& x) {
   return x.to(at::kFloat).contiguous();
 }
 
-cuda::RowNorm problem_of(const at::Tensor& x, const at::Tensor& weight, at::ScalarType type, double eps,
-                         bool centered) {
+// Of rows that the kernels can read, beside rows of `type`.
+cuda::RowNorm problem_of(const at::Tensor& x, const at::Tensor& weight, at::ScalarType type,
+                         const RowNormArguments& a) {
   cuda::RowNorm problem;
   problem.x_dtype = dtype_of(x.scalar_type());
   problem.y_dtype = dtype_of(type);
   problem.width = weight.size(0);
   problem.rows = x.numel() / problem.width;
-  problem.eps = static_cast<float>(eps);
-  problem.centered = centered;
+  problem.eps = static_cast<float>(a.options.eps);
+  problem.centered = a.bias.defined();
   problem.x = x.data_ptr();
   problem.weight = weight.data_ptr<float>();
   return problem;
 }
 
-Three cuda_fwd(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias, double eps,
-               at::ScalarType type) {
-  const c10::cuda::CUDAGuard guard(input.device());
-  const bool centered = bias.has_value() && bias->defined();
-  const at::Tensor x = readable(input, type), w = floats(weight), b = centered ? floats(*bias) : at::Tensor();
+RowNormResult cuda_fwd(const RowNormArguments& a, at::ScalarType type) {
+  const c10::cuda::CUDAGuard guard(a.x.device());
+  const bool centered = a.bias.defined();
+  const at::Tensor x = readable(a.x, type), w = floats(a.weight), b = centered ? floats(a.bias) : at::Tensor();
   const at::Tensor y = at::empty(x.sizes(), x.options().dtype(writable(type)));
-  check(cuda::row_norm_fwd(problem_of(x, w, y.scalar_type(), eps, centered), centered ? b.data_ptr<float>() : nullptr,
-                           y.data_ptr(), at::cuda::getCurrentCUDAStream()),
+  check(cuda::row_norm_fwd(problem_of(x, w, y.scalar_type(), a), centered ? b.data_ptr<float>() : nullptr, y.data_ptr(),
+                           at::cuda::getCurrentCUDAStream()),
         "the norm");
   return {y.to(type), at::Tensor(), at::Tensor()};
 }
 
-Three cuda_bwd(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
-               const OptionalTensor& bias, const OptionalTensor& /*mean*/, const OptionalTensor& /*inverse*/,
-               double eps) {
-  const c10::cuda::CUDAGuard guard(input.device());
-  const bool centered = bias.has_value() && bias->defined();
+RowNormGradients cuda_bwd(const at::Tensor& gradient, const RowNormArguments& a, const at::Tensor& /*mean*/,
+                          const at::Tensor& /*inverse*/) {
+  const c10::cuda::CUDAGuard guard(a.x.device());
+  const bool centered = a.bias.defined();
   const at::Tensor dy = gradient.to(writable(gradient.scalar_type())).contiguous();
-  const at::Tensor x = readable(input, dy.scalar_type()), w = floats(weight);
-  const cuda::RowNorm problem = problem_of(x, w, dy.scalar_type(), eps, centered);
+  const at::Tensor x = readable(a.x, dy.scalar_type()), w = floats(a.weight);
+  const cuda::RowNorm problem = problem_of(x, w, dy.scalar_type(), a);
   const at::Tensor dx = at::empty(x.sizes(), x.options()), dweight = at::empty_like(w);
   const at::Tensor dbias = centered ? at::empty_like(w) : at::Tensor();
   const at::Tensor workspace = at::empty({cuda::row_norm_workspace_floats(problem)}, w.options());
@@ -72,15 +69,15 @@ Three cuda_bwd(const at::Tensor& gradient, const at::Tensor& input, const at::Te
                            centered ? dbias.data_ptr<float>() : nullptr, workspace.data_ptr<float>(),
                            at::cuda::getCurrentCUDAStream()),
         "the gradient of the norm");
-  const at::ScalarType type = weight.scalar_type();
-  return {dx.to(input.scalar_type()), dweight.to(type), centered ? dbias.to(type) : dbias};
+  const at::ScalarType type = a.weight.scalar_type();
+  return {dx.to(a.x.scalar_type()), dweight.to(type), centered ? dbias.to(type) : dbias};
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(cosformer, CUDA, m) {
-  m.impl("_row_norm_fwd", cuda_fwd);
-  m.impl("_row_norm_bwd", cuda_bwd);
+  m.impl("_row_norm_fwd", boxed<cuda_fwd>());
+  m.impl("_row_norm_bwd", boxed<cuda_bwd>());
 }
 
 }  // namespace cosformer::ops

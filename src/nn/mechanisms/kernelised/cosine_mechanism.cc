@@ -12,6 +12,7 @@
 #include "kernels/attention.h"
 #include "nn/full_precision.h"
 #include "nn/positions/horizon.h"
+#include "ops/options.h"
 
 namespace cosformer::nn {
 namespace {
@@ -101,16 +102,9 @@ at::Tensor CosineMechanism::turned_features(const at::Tensor& x, const at::Tenso
 }
 
 AttentionOptions CosineMechanism::options() const {
-  const StreamOptions s = stream_options();
-  AttentionOptions o;
+  AttentionOptions o = ops::whole_options(stream_options());
   o.causal = shape_.causal;
-  if (s.reweight && !s.theta.defined()) o.horizon = s.horizon;
-  o.theta = s.theta;
-  o.log_decay = s.log_decay;
-  o.feature_map = s.feature_map;
-  o.reweight = s.reweight;
-  o.normalizer = s.normalizer;
-  o.eps = s.eps;
+  if (!o.reweight || o.theta.defined()) o.horizon.reset();
   return o;
 }
 
