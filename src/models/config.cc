@@ -54,16 +54,16 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("model.feed_forward", c.feed_forward,
         "The feed-forward part of a block has this many numbers between its two layers.", 1, 1 << 20);
   s.add("model.activation", c.activation,
-        "The function between the two layers of the feed-forward part; gated: twice as many numbers, of which SiLU of "
-        "one half multiplies the other.",
+        "This function is between the two layers of the feed-forward part; gated: twice as many numbers, of which SiLU "
+        "of one half multiplies the other.",
         {"gelu", "relu", "gated"});
   s.add("model.norm", c.norm, "Vectors are normalised by LayerNorm or by RMSNorm.", {"layer", "rms"});
   s.add("model.norm_place", c.norm_place,
         "Norms stand before each part of a block, or after its residual connection as in the first Transformers.",
         {"before", "after"});
   s.add("model.positions", c.positions,
-        "How the model is told where a token stands; grid: row and column of images. none suits cosformer, whose "
-        "weights know distances.",
+        "The model is told in this way where a token stands; grid: row and column of images. none suits cosformer, "
+        "whose weights know distances.",
         {"none", "sinusoidal", "learned", "rotary", "grid", "stochastic"});
   s.add("model.scan", c.scan, "Images are read row by row; alternate: by every second layer column by column.",
         {"rows", "alternate"});
@@ -99,7 +99,7 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
   s.add("input.image_height", c.input.image_height, "Images are this many pixels high; 0: no images.", 0, kMostCounted);
   s.add("input.value_scale", c.input.value_scale,
         "Stored values are multiplied by this number before the model reads them.");
-  s.add("input.classes", c.input.classes, "The names of the classes, in the order of the output.");
+  s.add("input.classes", c.input.classes, "The classes have these names, in the order of the output.");
   s.add("input.blank", c.input.blank, "A pixel of value 0 is read as this token.", 0, kMostCounted);
   s.add("input.most_drawn", c.input.most_drawn,
         "The fullest training image has this many pixels above 0; 0: not counted.", 0, kMostCounted);

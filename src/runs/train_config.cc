@@ -22,11 +22,11 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.seed", c.seed,
         "The initial weights, the order of the examples and dropout follow from this number: another one gives another "
         "training.");
-  s.add("train.device", c.device, "Where the model is trained; auto takes a GPU where there is one.",
+  s.add("train.device", c.device, "The model is trained on this device; auto takes a GPU where there is one.",
         {"auto", "cpu", "cuda"});
   s.add("train.precision", c.precision,
-        "The number format of matrix products and attention, fp32 or bf16 through autocast; auto takes bf16 on a GPU, "
-        "else fp32.",
+        "Matrix products and attention are computed in this number format, bf16 through autocast; auto takes bf16 on a "
+        "GPU, else fp32.",
         {"auto", "fp32", "bf16"});
   s.add("train.steps", c.steps, "The training takes this many optimiser steps in all; 0: as many as train.epochs need.",
         0, kMostSteps);
@@ -60,8 +60,7 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.final_lr", c.final_lr,
         "The learning rate falls to this value at the end, with the schedules cosine and linear.", 0, kMostRate);
   s.add("train.schedule", c.schedule,
-        "How the learning rate goes on after the warm-up: it falls as a cosine, linearly or by the inverse root of the "
-        "step, or stays.",
+        "After the warm-up the learning rate falls as a cosine, linearly or by the inverse root of the step, or stays.",
         schedule_names());
   s.add("train.warmup_steps", c.warmup_steps,
         "The learning rate rises linearly for this many steps; 0: for train.warmup_fraction of all.", 0, kMostSteps);
@@ -96,7 +95,7 @@ void add_settings(Settings& s, TrainConfig& c) {
   s.add("train.patience", c.patience,
         "The training stops early after this many evaluations without a better one; 0: never.");
   s.add("train.continued", c.continued,
-        "Counted by the program: how often cosformer train --continue has gone on with the run.", 0, 10000);
+        "The program counts here how often cosformer train --continue has gone on with the run.", 0, 10000);
   s.add("train.graph", c.graph,
         "On a GPU a training step is captured as a CUDA graph where shapes allow, which saves launches; false when "
         "debugging.");

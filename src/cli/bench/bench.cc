@@ -242,16 +242,17 @@ void add_bench(CLI::App& app) {
       "Measures every combination of the given lists. Errors are those of one head against float64; a speed beside an\n"
       "error outside its bound does not count, and the exit code is 1. The roof is an FMA loop on a CPU and a copy on\n"
       "a GPU; for decode it is a copy of the state on either.");
-  attention.add_option("--lengths", s->lengths, "The lengths of the sequences in tokens, separated by commas.")
+  attention.add_option("--lengths", s->lengths, "Measures sequences of these lengths in tokens, separated by commas.")
       ->capture_default_str();
-  attention.add_option("--heads", s->heads, "The numbers of heads, separated by commas.")->capture_default_str();
-  attention.add_option("--dims", s->dims, "The dimensions of a head, 1 to 256, separated by commas.")
+  attention.add_option("--heads", s->heads, "Measures these numbers of heads, separated by commas.")
       ->capture_default_str();
-  attention.add_option("--batch", s->batch, "The numbers of sequences in a batch, separated by commas.")
+  attention.add_option("--dims", s->dims, "Measures heads of these dimensions, 1 to 256, separated by commas.")
+      ->capture_default_str();
+  attention.add_option("--batch", s->batch, "Measures batches of these numbers of sequences, separated by commas.")
       ->capture_default_str();
   attention
       .add_option("--dtypes", s->dtypes,
-                  "The number formats of the inputs, separated by commas: float64, float32, bfloat16, float16.")
+                  "Measures inputs in these number formats, separated by commas: float64, float32, bfloat16, float16.")
       ->capture_default_str();
   attention.add_option("--causal", s->causal, "Measures causal attention, full attention, or both: yes, no or both.")
       ->capture_default_str();

@@ -146,14 +146,18 @@ void add_bench_peers(CLI::App& app) {
       "--python can name an interpreter that has it: where its torch is not the operator's, its peers run in a\n"
       "process of their own, by turns with the operator's. Prints how many times faster the operator is (beside the\n"
       "copy: how near it is); errors are against the definition in float64.");
-  app.add_option("--lengths", s->lengths, "The lengths of the sequences in tokens, separated by commas.")
+  app.add_option("--lengths", s->lengths, "Measures sequences of these lengths in tokens, separated by commas.")
       ->capture_default_str();
-  app.add_option("--heads", s->heads, "The number of heads.")->check(whole_number(1, 65536))->capture_default_str();
-  app.add_option("--dim", s->dim, "The dimension of a head.")->check(whole_number(1, 256))->capture_default_str();
-  app.add_option("--batch", s->batch, "The number of sequences in a batch.")
+  app.add_option("--heads", s->heads, "Measures this number of heads.")
+      ->check(whole_number(1, 65536))
+      ->capture_default_str();
+  app.add_option("--dim", s->dim, "Measures heads of this dimension.")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
+  app.add_option("--batch", s->batch, "Measures batches of this many sequences.")
       ->check(whole_number(1, 1048576))
       ->capture_default_str();
-  app.add_option("--dtype", s->dtype, "The number format of the inputs.")
+  app.add_option("--dtype", s->dtype, "Measures inputs in this number format.")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();
   app.add_option("--device", s->device, "Computes on the CPU or on a GPU.")

@@ -183,7 +183,7 @@ void add_bench_train(CLI::App& app) {
   const auto count = [&app](const char* name, long long& value, long long most, const char* help) {
     app.add_option(name, value, help)->check(whole_number(1, most))->capture_default_str();
   };
-  app.add_option("--lengths", o->lengths, "The lengths of the sequences in tokens, separated by commas.")
+  app.add_option("--lengths", o->lengths, "Measures sequences of these lengths in tokens, separated by commas.")
       ->capture_default_str();
   app.add_option("--attention", o->attention, "Measures these mechanisms, separated by commas, or all.")
       ->capture_default_str();

@@ -22,16 +22,15 @@ struct CompareSection {
 };
 
 void add_settings(Settings& s, CompareSection& section, CompareConfig& c) {
-  s.add("compare.tasks", section.tasks, "The names of the tasks that are compared on.");
-  s.add("compare.attention", section.attention, "The names of the mechanisms that are compared, or all.");
+  s.add("compare.tasks", section.tasks, "Models are compared on the tasks of these names.");
+  s.add("compare.attention", section.attention, "Mechanisms of these names are compared, or all.");
   s.add("compare.seeds", c.seeds, "Each model is trained with this many seeds.", 1, 10000);
-  s.add("compare.first_seed", c.first_seed, "The first seed; the others follow it.");
+  s.add("compare.first_seed", c.first_seed, "Seeds are counted from this one on.");
   s.add("compare.match_parameters", c.match_parameters,
         "Feed-forward parts are adjusted so that all models have as many parameters as the first.");
   s.add("compare.threads", c.threads, "Every process has this many CPU threads; 0: as many as there are cores.", 0,
         4096);
-  s.add("compare.lengths", section.lengths,
-        "The lengths in tokens at which speed and memory are measured; [] for none.");
+  s.add("compare.lengths", section.lengths, "Speed and memory are measured at these lengths in tokens; [] for none.");
   s.add("compare.speed_batch", c.speed.batch, "A step whose speed is measured has this many sequences.", 1);
   s.add("compare.speed_seconds", c.speed.seconds, "Steps whose speed is measured are repeated for this many seconds.",
         0.01);
@@ -39,7 +38,7 @@ void add_settings(Settings& s, CompareSection& section, CompareConfig& c) {
         "Steps that take longer than this many seconds are not measured.", 0.01);
   s.add("compare.speed_process_limit", c.speed.process_seconds,
         "Measurements that take longer than this many seconds are ended.", 1);
-  s.add("compare.speed_precision", c.speed.precision, "The number format of the steps whose speed is measured.",
+  s.add("compare.speed_precision", c.speed.precision, "Steps whose speed is measured compute in this number format.",
         {"fp32", "bf16"});
 }
 

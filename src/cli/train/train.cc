@@ -151,9 +151,9 @@ void add_train(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   app.add_option(
       "--task", o->task,
-      "What to learn: listops, text, retrieval, image, pathfinder or fashion_mnist; of your own files text_files, "
-      "text_pairs, idx_images, png_images, token_sequences or value_sequences; lm or mlm for a language model of text, "
-      "autoregressive or masked; text_to_text for an encoder-decoder that answers one text with another.");
+      "Learns this task: listops, text, retrieval, image, pathfinder or fashion_mnist; of your own files text_files, "
+      "text_pairs, idx_images, png_images, token_sequences or value_sequences; lm or mlm, a language model of text, "
+      "autoregressive or masked; text_to_text, an encoder-decoder that answers one text with another.");
   app.add_option(
       "--data", o->data_path,
       "Reads the data from this file or folder; with --resume: where the run's data are now, if they have moved.");

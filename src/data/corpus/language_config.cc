@@ -6,11 +6,11 @@ namespace cosformer::data {
 
 void add_settings(Settings& s, LanguageDataConfig& c) {
   s.add("data.tokenizer", c.tokenizer,
-        "How lm, mlm and text_to_text cut text into tokens: bytes; words or sentencepiece, learned from the training "
-        "text; or a tokenizer's file.");
+        "Texts of lm, mlm and text_to_text are cut into tokens by this: bytes; words or sentencepiece, learned from "
+        "the training text; or a tokenizer's file.");
   s.add("data.tokenizer_vocabulary", c.tokenizer_vocabulary,
         "A tokenizer that is learned has this many tokens; 0: all words, or 8000 pieces.", 0, 100'000'000);
-  s.add("data.documents", c.documents, "Where a document of a text file ends, for lm and mlm; stream: nowhere.",
+  s.add("data.documents", c.documents, "A document of a text file ends here, for lm and mlm; stream: nowhere.",
         {"files", "blank_lines", "lines", "stream"});
   s.add("data.text_field", c.text_field, "The text of a JSONL row has this key, for lm and mlm.");
   s.add("data.max_line_megabytes", c.max_line_megabytes,

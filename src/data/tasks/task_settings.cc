@@ -187,45 +187,48 @@ std::string sequence_label_column(const DataConfig& config) {
 void add_settings(Settings& settings, DataConfig& config) {
   std::vector<std::string> tasks = task_names();
   for (const std::string& task : language_tasks()) tasks.push_back(task);
-  settings.add("data.task", config.task, "What is learned, and so how the data are read.", tasks);
+  settings.add("data.task", config.task, "This task says what is learned and how the data are read.", tasks);
   settings.add("data.path", config.path,
-               "The folder of the task's data, or the training file of your own data; empty: data/TASK or the "
-               "installed package.");
+               "The task's data are read from this folder, your own data from this training file; empty: data/TASK or "
+               "the installed package.");
   settings.add("data.valid_path", config.valid_path,
-               "The validation file of your own data; empty: held out of the training part.");
+               "Your own validation data are read from this file; empty: they are held out of the training part.");
   settings.add("data.test_path", config.test_path,
-               "The test file of your own data; empty: held out of the training part.");
-  settings.add(
-      "data.labels_path", config.labels_path,
-      "The file of the training labels of idx_images; empty: the one that is named like the file of the images.");
+               "Your own test data are read from this file; empty: they are held out of the training part.");
+  settings.add("data.labels_path", config.labels_path,
+               "The training labels of idx_images are read from this file; empty: the one that is named like the file "
+               "of the images.");
   settings.add("data.valid_labels_path", config.valid_labels_path,
-               "The file of the validation labels of idx_images; empty: the one that is named like data.valid_path.");
-  settings.add("data.test_labels_path", config.test_labels_path,
-               "The file of the test labels of idx_images; empty: the one that is named like data.test_path.");
-  settings.add("data.format", config.format, "The format of tables of text; auto: by the files' names.",
+               "The validation labels of idx_images are read from this file; empty: the one that is named like "
+               "data.valid_path.");
+  settings.add(
+      "data.test_labels_path", config.test_labels_path,
+      "The test labels of idx_images are read from this file; empty: the one that is named like data.test_path.");
+  settings.add("data.format", config.format, "Tables of text are read in this format; auto: by the files' names.",
                {"auto", "tsv", "csv", "jsonl"});
   settings.add("data.separator", config.separator,
-               "What separates the columns of tables: tab, comma, semicolon, bar, space or another character; auto: by "
+               "This separates the columns of tables: tab, comma, semicolon, bar, space or another character; auto: by "
                "the files' names.");
   settings.add("data.header", config.header,
-               "Whether the first row of a table has the columns' names; auto: yes when a column is given by name.",
+               "The first row of a table is taken for the columns' names, or is not; auto: it is when a column is "
+               "given by name.",
                {"auto", "yes", "no"});
   settings.add("data.text_column", config.text_column,
-               "The column of the text: its name, its number from 1, or its JSON key.");
+               "The text is in this column: its name, its number from 1, or its JSON key.");
   settings.add("data.second_text_column", config.second_text_column,
-               "The column of the second text of text_pairs; empty: second_text.");
-  settings.add("data.source_column", config.source_column, "The column of the text that text_to_text reads.");
-  settings.add("data.target_column", config.target_column, "The column of the text that text_to_text is to write.");
+               "The second text of text_pairs is in this column; empty: second_text.");
+  settings.add("data.source_column", config.source_column, "The text that text_to_text reads is in this column.");
+  settings.add("data.target_column", config.target_column, "The text that text_to_text is to write is in this column.");
   settings.add("data.label_column", config.label_column,
-               "The column of the label; empty: the one called label, and column 1 of sequences.");
+               "The label is in this column; empty: the one called label, and column 1 of sequences.");
   settings.add("data.reading", config.reading,
                "Pixels are read as real values, or as tokens of an alphabet of 256; auto: as suits the data.",
                {"auto", "tokens", "values"});
   settings.add("data.max_length", config.max_length,
                "Sequences are cut to this many tokens; 0: to the task's own limit.", 0, std::int64_t{1} << 30);
   settings.add("data.vocabulary", config.vocabulary,
-               "The number of tokens of token_sequences, with the two ids that are kept for padding; 0: as many as the "
-               "data need.",
+               "Tokens of token_sequences are below this number, which counts the two ids that are kept for padding; "
+               "0: as the data need.",
                0, std::int64_t{1} << 30);
   settings.add("data.valid_fraction", config.valid_fraction,
                "This share of the training part is held out for validation, where no file is given for it.", 0, 0.9);
@@ -236,7 +239,7 @@ void add_settings(Settings& settings, DataConfig& config) {
       "data.lra_quirks", config.lra_quirks,
       "The task text validates on its test part, as the published code does; for comparison with published numbers.");
   settings.add("data.retrieval_source", config.retrieval_source,
-               "The pairs of retrieval: the published ones, or passages of one or two articles as a stand-in.",
+               "The pairs of retrieval are the published ones, or passages of one or two articles as a stand-in.",
                {"aan", "same_article"});
   settings.add("data.passage_least", config.passage_least,
                "A passage of the stand-in same_article has at least this many bytes; 0: a quarter of data.max_length.",

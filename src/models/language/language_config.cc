@@ -29,7 +29,7 @@ void add_settings(Settings& s, LanguageModelConfig& c, bool with_input) {
   add_settings(s, c.language);
   if (with_input)
     s.add("tokenizer.hash", c.tokenizer,
-          "The hash of the tokenizer that the model was trained with; another one is refused.");
+          "The model was trained with the tokenizer of this hash; another one is refused.");
 }
 
 std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_t vocabulary) {

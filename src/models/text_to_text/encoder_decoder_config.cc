@@ -34,7 +34,7 @@ void add_all(Settings& s, EncoderDecoderConfig& c) {
   add_settings(s, c.model, true);
   s.add("decoder.layers", c.decoder_layers, "The decoder has this many blocks.", 1, 1000);
   s.add("tokenizer.hash", c.tokenizer,
-        "The hash of the tokenizer that the model was trained with; another one is refused.");
+        "The model was trained with the tokenizer of this hash; another one is refused.");
 }
 
 void add_attention(Settings& s, nn::AttentionConfig& c) {
@@ -46,12 +46,12 @@ void add_attention(Settings& s, nn::AttentionConfig& c) {
 void add_settings(Settings& s, DecoderOptions& o) {
   s.rename_section("seq2seq", "text_to_text");
   s.add("text_to_text.decoder_attention", o.attention,
-        "The decoder's self-attention in text_to_text; same: model.attention with its options. Another one has its own "
-        "defaults.",
+        "The decoder of text_to_text attends to itself with this mechanism; same: model.attention with its options. "
+        "Another one has its own defaults.",
         same_or_named());
   s.add("text_to_text.cross_attention", o.cross_attention,
-        "The decoder's attention to the source in text_to_text; same: model.attention. It never has a decay or a "
-        "convolution.",
+        "The decoder of text_to_text attends to the source with this mechanism; same: model.attention. It never has a "
+        "decay or a convolution.",
         same_or_named());
   s.add("text_to_text.decoder_decay", o.decay,
         "The decoder's self-attention in text_to_text has a learned decay per head. [cosformer_plus, linear]");

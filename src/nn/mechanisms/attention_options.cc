@@ -17,7 +17,7 @@ std::vector<std::string> all_but_the_paper() {
 }
 
 std::string variants_text() {
-  std::string text = "Which of its forms the mechanism takes";
+  std::string text = "The mechanism takes this one of its forms";
   for (const AttentionTraits& t : attention_traits()) {
     for (std::size_t at = 0; at < t.variants.size(); ++at) {
       text += (at == 0 ? "; " + t.name + ": " : ", ") + t.variants[at];
@@ -38,10 +38,11 @@ std::vector<AttentionOption> table() {
   const std::vector<std::string> ours{"cosformer", "cosformer_plus"};
   const std::vector<std::string> plus{"cosformer_plus"};
   return {
-      {"horizon", &C::horizon, "The greatest distance between two tokens, M; 0: the model's greatest length.", ours},
+      {"horizon", &C::horizon,
+       "Two tokens are at most this far apart, M, which sets the angle π/2M; 0: the model's greatest length.", ours},
       {"feature_map",
        &C::feature_map,
-       "The function that makes features of queries and keys; softmax: weights exp(q·k/√d) instead, at quadratic cost.",
+       "This function makes features of queries and keys; softmax: weights are exp(q·k/√d) instead, at quadratic cost.",
        {"cosformer", "cosformer_plus", "linear"},
        0,
        0,
@@ -162,7 +163,7 @@ std::vector<AttentionOption> table() {
        1048576},
       {"temperature",
        &C::temperature,
-       "The temperature of the soft sorting: lower is nearer to a permutation.",
+       "The soft sorting has this temperature: lower is nearer to a permutation.",
        {"sinkhorn"},
        1e-3,
        1e3},
