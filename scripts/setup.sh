@@ -12,6 +12,7 @@ packages=(
   libtomlplusplus-dev                      # settings files
   libfmt-dev                               # messages
   libpng-dev zlib1g-dev                    # images and packed files of data sets
+  libssl-dev                               # SHA-256
   libsentencepiece-dev                     # vocabularies of word pieces
   dataset-fashion-mnist                    # the images that the demo trains on
   gnuplot-nox                              # curves
