@@ -15,6 +15,7 @@
 #include "cli/version.h"
 #include "kernels/cpu/attention.h"
 #include "nn/mechanisms/attention_config.h"
+#include "ops/arguments.h"
 #include "ops/device_info.h"
 
 namespace cosformer::cli {
@@ -48,7 +49,7 @@ nlohmann::ordered_json gather() {
     info["cuda_kernels_chosen"][gpu] = chosen_kernels_in_short(example, gpu);
   }
   info["mechanisms"] = nn::attention_names();
-  info["feature_maps"] = {"relu", "elu1", "leaky_relu", "silu", "identity"};
+  info["feature_maps"] = ops::kFeatureMaps;
   return info;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -38,7 +39,11 @@ at::Tensor mapped(const std::string& feature_map, const at::Tensor& x) {
   if (feature_map == "elu1") return at::elu(x) + 1;
   if (feature_map == "leaky_relu") return at::leaky_relu(x, kernels::kLeakyReluSlope);
   if (feature_map == "silu") return at::silu(x);
-  return x;
+  if (feature_map == "identity") return x;
+  throw std::logic_error(
+      fmt::format("the feature map '{}' has no form for torch's tensors; it is missing from mapped() in "
+                  "nn/mechanisms/kernelised/cosine_mechanism.cc",
+                  feature_map));
 }
 
 }  // namespace
