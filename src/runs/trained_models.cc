@@ -32,7 +32,7 @@ void require_kind(const std::string& folder, const std::string& path, const std:
 
 }  // namespace
 
-std::shared_ptr<models::Classifier> load_trained(const std::string& folder) {
+std::shared_ptr<models::Classifier> load_trained_classifier(const std::string& folder) {
   const std::string path = trained_weights_path(folder);
   require_kind(folder, path, "classifier");
   const safetensors::Reader file(path);

@@ -10,9 +10,9 @@
 
 namespace cosformer::runs {
 
-// The trained model of a run: its best weights so far. Throws UserError when there are none yet, and for a run of
-// another kind.
-std::shared_ptr<models::Classifier> load_trained(const std::string& folder);
+// The trained model of a run, by its kind: its best weights so far. Throws UserError when there are none yet, and for a
+// run of another kind.
+std::shared_ptr<models::Classifier> load_trained_classifier(const std::string& folder);
 std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder);
 std::shared_ptr<models::EncoderDecoder> load_trained_encoder_decoder(const std::string& folder);
 

@@ -27,7 +27,7 @@ TrainRequest continuation(const std::string& run, const std::vector<std::string>
 }
 
 TrainResult go_on(const TrainRequest& request, const data::TaskData& task, Watched& watched) {
-  const models::ModelConfig made = runs::load_trained(request.run)->config();
+  const models::ModelConfig made = runs::load_trained_classifier(request.run)->config();
   const data::TaskData fitted = fitted_task(task, made.input);
   ClassificationJob job(request.config, fitted, "", &made);
   return train(request, job, watched.observer());
@@ -134,10 +134,12 @@ TEST(Continuation, OtherDataAreTakenWhereTheyAreNamedAndDecideAnew) {
   EXPECT_EQ(result.state.step, 40 + 2 * 15);  // two epochs of the new data
   EXPECT_GT(result.state.best_step, 40);
   EXPECT_TRUE(says(watched, "on other data"));
-  EXPECT_FALSE(fitted_task(longer, runs::load_trained(run)->config().input).notes.empty())
+  EXPECT_FALSE(fitted_task(longer, runs::load_trained_classifier(run)->config().input).notes.empty())
       << "nothing says what was cut";
   data::TaskData pairs = letter_task(true);
-  EXPECT_NE(message_of<UserError>([&] { fitted_task(pairs, runs::load_trained(run)->config().input); }).find("pairs"),
+  EXPECT_NE(message_of<UserError>([&] {
+              fitted_task(pairs, runs::load_trained_classifier(run)->config().input);
+            }).find("pairs"),
             std::string::npos);
 }
 

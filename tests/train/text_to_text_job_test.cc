@@ -97,7 +97,9 @@ TEST(Seq2SeqData, TokenizersAreLearnedFromBothColumnsAndKept) {
   EXPECT_EQ(tokenizer->kind_name(), "words");
   EXPECT_EQ(tokenizer->vocabulary(), 2 + 2 + 2 + 3);  // source, target's two, its third, <unk> <eos> <mask>
   EXPECT_EQ(model->config().model.input.max_length, 4);
-  EXPECT_NE(message_of<UserError>([&] { runs::load_trained(run); }).find("is a text-to-text model, not a classifier"),
+  EXPECT_NE(message_of<UserError>([&] {
+              runs::load_trained_classifier(run);
+            }).find("is a text-to-text model, not a classifier"),
             std::string::npos);
   EXPECT_NE(message_of<UserError>([&] { runs::load_trained_language_model(run); }).find("not a language model"),
             std::string::npos);

@@ -59,7 +59,7 @@ TEST(Trainer, Learns) {
       train_in(folder.file("run"), small_run({"train.steps=150", "train.eval_every=50"}), letter_task(), watched);
   EXPECT_EQ(result.ending, Ending::kFinished);
   EXPECT_GT(result.test.at("accuracy"), 0.9) << "chance is a third";
-  const auto reloaded = runs::load_trained(folder.file("run"));
+  const auto reloaded = runs::load_trained_classifier(folder.file("run"));
   EvaluationOptions options;
   options.batches.batch_size = 7;
   EXPECT_NEAR(evaluate(*reloaded, letter_task().test, options).loss, result.test.at("loss"), 1e-5);
@@ -239,7 +239,7 @@ TEST(RunFolder, IsLockedAndNotMixedUp) {
   runs::create_run(folder.file("run"), config);
   EXPECT_EQ(runs::to_toml(runs::read_run(folder.file("run"))), runs::to_toml(config));
   EXPECT_THROW(runs::read_run(folder.file("nowhere")), UserError);
-  EXPECT_THROW(runs::load_trained(folder.file("run")), UserError);
+  EXPECT_THROW(runs::load_trained_classifier(folder.file("run")), UserError);
   const runs::RunLock lock(folder.file("run"));
   EXPECT_THROW(runs::RunLock(folder.file("run")), UserError);
 }

@@ -74,7 +74,7 @@ std::vector<Looked> trained_models(const Options& o) {
   }
   std::vector<Looked> all;
   for (const std::string& run : o.runs) {
-    Looked looked{"", runs::load_trained(run), runs::read_run(run)};
+    Looked looked{"", runs::load_trained_classifier(run), runs::read_run(run)};
     looked.name = models::label_of(looked.config.model);
     all.push_back(std::move(looked));
     require_same_inputs(o.runs.front(), all.front(), run, all.back());

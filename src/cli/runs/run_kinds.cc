@@ -19,7 +19,7 @@ namespace cosformer::cli {
 namespace {
 
 OpenedModel open_classifier(const std::string& run) {
-  const auto model = runs::load_trained(run);
+  const auto model = runs::load_trained_classifier(run);
   return {model, models::label_of(model->config()), model->config().input.classes};
 }
 
@@ -35,7 +35,7 @@ OpenedModel open_text_to_text(const std::string& run) {
 
 // Throws UserError that says what asks such a model.
 void refuse_to_predict(const PredictOptions& options) {
-  runs::load_trained(options.run);
+  runs::load_trained_classifier(options.run);
 }
 
 std::string predicts(const std::string& run, const runs::RunConfig&) {

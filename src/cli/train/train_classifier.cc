@@ -26,7 +26,7 @@ void train_classifier(const train::TrainRequest& request) {
   data::TaskData task = tokenizer ? train::tokenized(text, *tokenizer, config.data.max_length) : text;
   std::optional<models::ModelConfig> made;
   if (train::was_continued(request)) {
-    made = runs::load_trained(request.run)->config();
+    made = runs::load_trained_classifier(request.run)->config();
     task = train::fitted_task(task, made->input);
   }
   // What cannot be built is refused before there is a folder.

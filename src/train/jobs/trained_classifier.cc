@@ -20,7 +20,7 @@ TrainedClassifier::TrainedClassifier(const std::string& run, const std::string& 
     : run_(run),
       config_(runs::read_run(run)),
       tokenizer_(runs::tokenizer_of_classifier(run)),
-      model_(runs::load_trained(run)),
+      model_(runs::load_trained_classifier(run)),
       trained_length_(model_->config().input.max_length),
       device_([&] {
         config_.train.device = device;
