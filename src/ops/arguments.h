@@ -75,7 +75,7 @@ void for_each_differentiable(const Visit& visit, Arguments&... arguments) {
       arguments...);
 }
 
-// The names of kernels::FeatureMap and kernels::Normalizer, by their numbers.
+// The names of kernels::FeatureMap and kernels::Normalizer, by their numbers: the operators' and cosformer info's.
 inline constexpr std::array<const char*, 5> kFeatureMaps{"relu", "elu1", "leaky_relu", "silu", "identity"};
 inline constexpr std::array<const char*, 2> kNormalizers{"sum", "none"};
 

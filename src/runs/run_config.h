@@ -15,9 +15,10 @@ namespace cosformer::runs {
 
 struct RunConfig {
   data::DataConfig data;
-  data::LanguageDataConfig text;  // with the task lm or mlm; the tokenizer's also with text_to_text
+  // With the task lm or mlm; the tokenizer's settings also with text_to_text, data.tokenizer with classifiers of texts.
+  data::LanguageDataConfig text;
   models::ModelConfig model;
-  models::LanguageOptions language;     // likewise
+  models::LanguageOptions language;     // with the task lm or mlm
   models::DecoderOptions text_to_text;  // with the task text_to_text
   TrainConfig train;
 };

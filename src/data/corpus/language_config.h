@@ -1,4 +1,6 @@
-// What a language model is trained on and how its text is cut: the part of [data] that only the tasks lm and mlm read.
+// What a language model is trained on and how its text is cut: the part of [data] that the tasks lm and mlm read, and
+// of which text_to_text reads the tokenizer's settings and classifiers of texts `tokenizer`; and the names of the two
+// tasks. Who reads which setting: runs/setting_readers.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tokenizers as files, and which tokenizer a run has.
+// Tokenizers as files: how they are stored, read and written. (Which one a run has: runs/run_tokenizer.h.)
 //
 // All numbers little-endian:
 //     offset  0    8 bytes  "COSFTOKN"

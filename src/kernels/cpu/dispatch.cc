@@ -1,3 +1,6 @@
+// Which instruction set's kernels run: the compiled ones in order of speed, the processor features that each needs, and
+// the choice of one, once for the process (COSFORMER_CPU_ISA overrides it). What an instruction set computes is in
+// body/ and isa_*.cc, how a call is cut in plan.cc.
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

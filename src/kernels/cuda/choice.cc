@@ -252,7 +252,7 @@ const Rule& first_that_holds(const Rule (&rules)[kCount], const Arguments&... ar
                        [&](const Rule& rule) { return rule.holds(arguments...); });
 }
 
-// --- How sequences are cut. By shapes, not by strides or by what the device turns out to hold.
+// --- How sequences are cut. By shapes and the family, not by what the device turns out to hold at once.
 
 Plan make_plan(const Facts& f, const Choice& c) {
   const Problem& p = f.p;

@@ -14,15 +14,14 @@ const AttentionKernels& double_quadratic_kernels();
 // The yardsticks: the method as one would write it down without care for rounding. A fast path may be at most twice as
 // far from the oracle as the worse of these two is.
 // - The quadratic form as a tensor library would run it in the input's dtype: features [φ cos, φ sin], weights, sums
-// and
-//   gradients each rounded to that dtype when stored.
+//   and gradients each rounded to that dtype when stored.
 // - The recurrent form in the accumulation type, one token after the other.
 const AttentionKernels& naive_quadratic_kernels();
 const AttentionKernels& naive_recurrent_kernels();
 
 // The linear form's sums with every term made positive (values, states and output gradients are expected positive
-// already, denominators are read): how large the numbers were that a result came from. No arithmetic can be asked to be
-// closer than one rounding of these.
+// already, denominators are read): how large the numbers were that a result came from. No arithmetic is asked to be
+// closer than three roundings of these (docs/decisions/error-bounds.md).
 const AttentionKernels& magnitude_kernels();
 
 // The same in linear time, for long sequences (not for the decay's gradient, whose terms it does not see one by one).

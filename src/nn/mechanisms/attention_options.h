@@ -1,7 +1,8 @@
-// The table of attention options: for each its key, its place in AttentionConfig, its limits, and who reads it.
+// The attention's options: for each its key, its place in AttentionConfig, its limits, and who reads it; the table is
+// in attention_options.cc.
 //
-// To add an option: a member of AttentionConfig and a row here; where a mechanism's default differs from the member's,
-// a line in its preset (attention_traits.cc). Settings, errors, stored configs and labels follow.
+// To add an option: a member of AttentionConfig and a row of that table; where a mechanism's default differs from the
+// member's, a line in its preset (attention_traits.cc). Settings, errors, stored configs and labels follow.
 #pragma once
 
 #include <limits>

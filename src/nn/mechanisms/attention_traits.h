@@ -1,6 +1,7 @@
-// The table of attention mechanisms: what each is called, starts with, and cannot do, with the reason.
+// What each attention mechanism is called, starts with, and cannot do, with the reason; the table is in
+// attention_traits.cc.
 //
-// To add a mechanism: a row here, its options in attention_options.cc, a class behind Mechanism, a line in
+// To add a mechanism: a row of that table, its options in attention_options.cc, a class behind Mechanism, a line in
 // mechanism.cc.
 #pragma once
 

@@ -1,5 +1,7 @@
-// How a sequence is cut into segments, and a head's columns into slices: functions of shapes alone, so that results do
-// not depend on how many multiprocessors a device has.
+// How a sequence is cut into segments, and a head's columns into slices: functions of lengths and sizes alone. How many
+// blocks are wanted is fixed (an H200's multiprocessors), whatever the device has. Which of these cuts serve a problem
+// follows from its shapes and its family (make_plan in choice.cc); of a narrow head's cooperative launch, which there
+// has to be room for on the device, cooperative_cut makes the segments.
 #pragma once
 
 #include <algorithm>
