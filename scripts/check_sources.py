@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import sys
 
-MOST_LINES = 500
+MOST_LINES = 400
 MOST_COLUMNS = 120
 VAGUE = ("utils", "util", "helpers", "helper", "common", "misc")
 SCRIPTS = {".py", ".sh", ".cmake"}
