@@ -1,4 +1,5 @@
 // Instructions of sm_90 and sm_90a: barriers in shared memory, the copy engine, asynchronous products.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
@@ -78,23 +79,35 @@ struct Box {
   Box(const TensorMap& tensor, int first, int row, int of_head, int of_batch, std::uint32_t shared)
       : map(tensor), column(first), token(row), head(of_head), batch(of_batch) {
     if (shared % 128 != 0) fail("a box in shared memory that is not aligned to 128 bytes");
+    pieces.reserve(tensor.rows * 8);
     for (std::uint32_t at = 0; at < tensor.rows * 128; at += 16) pieces.push_back(shared_at(swizzled(shared + at), 16));
   }
-  // Element by element, since a piece may end outside: f(place in the piece, or null where the tensor ends).
+  // Run by run of a piece's elements, since a piece may begin and end outside: f(place in the piece, its place in the
+  // tensor or null outside, bytes).
   template <class F>
   void each(F f) const {
-    for (std::size_t at = 0; at < pieces.size() * 8; ++at) {
-      const std::int64_t of_column = column + static_cast<std::int64_t>(at % 64);
-      const std::int64_t of_token = token + static_cast<std::int64_t>(at / 64);
-      const auto inside = [&](std::int64_t x, int dimension) {
-        return x >= 0 && x < static_cast<std::int64_t>(map.sizes[dimension]);
-      };
-      unsigned char* element = nullptr;
-      if (inside(of_column, 0) && inside(of_token, 1) && inside(head, 2) && inside(batch, 3)) {
-        element = map.data + of_column * 2 + of_token * static_cast<std::int64_t>(map.strides[0]) +
-                  head * static_cast<std::int64_t>(map.strides[1]) + batch * static_cast<std::int64_t>(map.strides[2]);
+    const auto inside = [&](std::int64_t x, int dimension) {
+      return x >= 0 && x < static_cast<std::int64_t>(map.sizes[dimension]);
+    };
+    for (std::size_t at = 0; at < pieces.size(); ++at) {
+      const std::int64_t of_column = column + static_cast<std::int64_t>(at % 8) * 8;
+      const std::int64_t of_token = token + static_cast<std::int64_t>(at / 8);
+      std::int64_t begin = 8, end = 8;  // of what is inside
+      if (inside(of_token, 1) && inside(head, 2) && inside(batch, 3)) {
+        begin = std::clamp<std::int64_t>(-of_column, 0, 8);
+        end = std::clamp<std::int64_t>(static_cast<std::int64_t>(map.sizes[0]) - of_column, begin, 8);
       }
-      f(pieces[at / 8] + at % 8 * 2, element);
+      const std::int64_t row = of_token * static_cast<std::int64_t>(map.strides[0]) +
+                               head * static_cast<std::int64_t>(map.strides[1]) +
+                               batch * static_cast<std::int64_t>(map.strides[2]);
+      const auto run = [&](std::int64_t from, std::int64_t to, bool is_inside) {
+        if (from == to) return;
+        f(pieces[at] + from * 2, is_inside ? map.data + row + (of_column + from) * 2 : nullptr,
+          static_cast<std::size_t>(to - from) * 2);
+      };
+      run(0, begin, false);
+      run(begin, end, true);
+      run(end, 8, false);
     }
   }
 };
@@ -114,12 +127,12 @@ Stores& own_stores() {
 }
 void end_store(const Store& store) {
   std::size_t at = 0;
-  store.box.each([&](unsigned char*, unsigned char* element) {
-    if (element != nullptr) {
-      races::writes(element, 2);
-      std::memcpy(element, &store.bytes[at], 2);
+  store.box.each([&](unsigned char*, unsigned char* elements, std::size_t bytes) {
+    if (elements != nullptr) {
+      races::writes(elements, bytes);
+      copy_few(elements, &store.bytes[at], bytes);
     }
-    at += 2;
+    at += bytes;
   });
 }
 std::string check_stores() {
@@ -142,14 +155,15 @@ struct Accumulation {
   std::array<std::array<float, kMostFloats>, 32> values;
   int last_group;
 };
-struct Operation {
+// What a product reads: where it lies in shared memory, and what was there.
+struct Taken {
+  const unsigned char* piece;
+  std::array<std::uint16_t, 8> numbers;
   int group;
-  std::vector<const unsigned char*> pieces;  // of 16 bytes
-  std::vector<unsigned char> bytes;          // when they were taken
 };
 struct Products {
   std::vector<Accumulation> accumulations;
-  std::vector<Operation> operations;
+  std::vector<Taken> operands;
   int open_group = 0;
 };
 Products& products_of(Lanes& lanes) {
@@ -158,7 +172,7 @@ Products& products_of(Lanes& lanes) {
 }
 
 // Reads a matrix [depth 16][count] from shared memory, and keeps what was read.
-void take_operand(const SharedOperand& operand, int first, int count, float* to, Operation& operation) {
+void take_operand(const SharedOperand& operand, int first, int count, float* to, Products& products) {
   const auto start = static_cast<std::uint32_t>((operand.descriptor & 0x3fffU) << 4);
   const auto block_stride = static_cast<std::uint32_t>((operand.descriptor >> 16 & 0x3fffU) << 4);
   const auto group_stride = static_cast<std::uint32_t>((operand.descriptor >> 32 & 0x3fffU) << 4);
@@ -166,11 +180,9 @@ void take_operand(const SharedOperand& operand, int first, int count, float* to,
   const auto take = [&](std::uint32_t address) {
     const unsigned char* piece = shared_at(swizzled(address), 16);
     races::reads(piece, 16);
-    operation.pieces.push_back(piece);
-    operation.bytes.insert(operation.bytes.end(), piece, piece + 16);
-    std::array<std::uint16_t, 8> numbers;
-    std::memcpy(numbers.data(), piece, 16);
-    return numbers;
+    Taken& taken = products.operands.emplace_back(piece, std::array<std::uint16_t, 8>{}, products.open_group);
+    std::memcpy(taken.numbers.data(), piece, 16);
+    return taken.numbers;
   };
   const auto number = [](std::uint16_t bits) {
     return cosformer::kernels::to_float(cosformer::kernels::BFloat16{bits});
@@ -194,6 +206,13 @@ void take_operand(const SharedOperand& operand, int first, int count, float* to,
   }
 }
 
+COSFORMER_ADDS_PRODUCTS void add_products(const float (&a)[16 * 16], const float (&b)[16 * kMostColumns], int columns,
+                                          double (&sums)[16][kMostColumns]) {
+  for (int m = 0; m < 16; ++m)
+    for (int k = 0; k < 16; ++k)
+      for (int n = 0; n < columns; ++n) sums[m][n] += static_cast<double>(a[k * 16 + m] * b[k * columns + n]);
+}
+
 struct Product {
   float* c;
   int tiles;
@@ -209,11 +228,10 @@ void multiply(Lanes& lanes) {
   };
   const Product& one = lane(0);
   const int floats = one.tiles * 4, columns = one.tiles * 8;
-  Operation operation{products.open_group, {}, {}};
   float b[16 * kMostColumns], a[16 * 16];  // [depth][column], [depth][row]
-  take_operand(one.b, 0, columns, b, operation);
+  take_operand(one.b, 0, columns, b, products);
   if (one.a == nullptr) {
-    take_operand(one.shared_a, static_cast<int>(threadIdx.x / 32 % 4) * 16, 16, a, operation);
+    take_operand(one.shared_a, static_cast<int>(threadIdx.x / 32 % 4) * 16, 16, a, products);
   } else {
     for (int l = 0; l < 32; ++l)
       for (int r = 0; r < 4; ++r)
@@ -222,7 +240,6 @@ void multiply(Lanes& lanes) {
               cosformer::kernels::BFloat16{static_cast<std::uint16_t>(lane(l).a[r] >> (16 * i))});
         }
   }
-  products.operations.push_back(std::move(operation));
 
   auto found = products.accumulations.begin();
   while (found != products.accumulations.end() && found->places[0] != one.c) ++found;
@@ -240,9 +257,7 @@ void multiply(Lanes& lanes) {
   }
   found->last_group = products.open_group;
   double sums[16][kMostColumns] = {};
-  for (int k = 0; k < 16; ++k)
-    for (int m = 0; m < 16; ++m)
-      for (int n = 0; n < columns; ++n) sums[m][n] += static_cast<double>(a[k * 16 + m] * b[k * columns + n]);
+  add_products(a, b, columns, sums);
   for (int l = 0; l < 32; ++l)
     for (int i = 0; i < floats; ++i) {
       float& c = found->values[static_cast<std::size_t>(l)][static_cast<std::size_t>(i)];
@@ -292,13 +307,13 @@ void fetch_box(std::uint32_t shared, const TensorMap& map, int column, int token
   Barrier* const told = &barrier_at(barrier);
   later([box, order, told] {
     const AsDevice device(order.get());
-    box->each([](unsigned char* place, const unsigned char* element) {
-      races::writes(place, 2);
-      if (element == nullptr) {
-        std::memset(place, 0, 2);
+    box->each([](unsigned char* place, const unsigned char* elements, std::size_t bytes) {
+      races::writes(place, bytes);
+      if (elements == nullptr) {
+        std::memset(place, 0, bytes);
       } else {
-        races::reads(element, 2);
-        std::memcpy(place, element, 2);
+        races::reads(elements, bytes);
+        copy_few(place, elements, bytes);
       }
     });
     races::release(&told->order[told->rounds % 2]);
@@ -309,9 +324,10 @@ void fetch_box(std::uint32_t shared, const TensorMap& map, int column, int token
 
 void store_box(const TensorMap& map, int column, int token, int head, int batch, std::uint32_t shared) {
   Store store{Box(map, column, token, head, batch, shared), {}};
-  store.box.each([&](const unsigned char* place, unsigned char*) {
-    races::reads(place, 2);
-    store.bytes.insert(store.bytes.end(), place, place + 2);
+  store.bytes.reserve(store.box.pieces.size() * 16);
+  store.box.each([&](const unsigned char* place, unsigned char*, std::size_t bytes) {
+    races::reads(place, bytes);
+    store.bytes.insert(store.bytes.end(), place, place + bytes);
   });
   own_stores().pending.push_back(std::move(store));
   at_exit(check_stores);
@@ -320,9 +336,9 @@ void await_stores(bool ended) {
   for (Store& store : own_stores().pending) {
     std::size_t at = 0;
     if (!store.read) {
-      store.box.each([&](const unsigned char* place, unsigned char*) {
-        if (std::memcmp(place, &store.bytes[at], 2) != 0) fail("shared memory changed before a store had read it");
-        at += 2;
+      store.box.each([&](const unsigned char* place, unsigned char*, std::size_t bytes) {
+        if (std::memcmp(place, &store.bytes[at], bytes) != 0) fail("shared memory changed before a store had read it");
+        at += bytes;
       });
     }
     store.read = true;
@@ -347,12 +363,10 @@ void wait_products(int pending) {
       [](Lanes& lanes) {
         Products& products = products_of(lanes);
         const int ended = products.open_group - *static_cast<const int*>(lanes.brought[0]);
-        std::erase_if(products.operations, [&](const Operation& operation) {
-          if (operation.group >= ended) return false;
-          for (std::size_t i = 0; i < operation.pieces.size(); ++i) {
-            if (std::memcmp(operation.pieces[i], &operation.bytes[i * 16], 16) != 0) {
-              fail("an operand in shared memory changed while its product was under way");
-            }
+        std::erase_if(products.operands, [&](const Taken& taken) {
+          if (taken.group >= ended) return false;
+          if (std::memcmp(taken.piece, taken.numbers.data(), 16) != 0) {
+            fail("an operand in shared memory changed while its product was under way");
           }
           return true;
         });

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include <boost/context/detail/fcontext.hpp>
-#include <sys/mman.h>
 
 #include "include/cuda_runtime.h"
+#include "queue.h"
 #include "races.h"
+#include "stacks.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -30,8 +31,7 @@ namespace {
 
 namespace context = boost::context::detail;
 
-constexpr std::size_t kStackBytes = std::size_t{512} << 10;  // only pages that are used take memory
-constexpr std::uint32_t kSharedBegin = 1024;                 // the first address: zero is nobody's
+constexpr std::uint32_t kSharedBegin = 1024;  // the first address: zero is nobody's
 constexpr std::size_t kVariableBytes = std::size_t{48} << 10;
 constexpr int kBarriers = 16;
 
@@ -98,7 +98,7 @@ struct Block {
 struct Machine {
   const Launch* launch = nullptr;
   std::deque<std::unique_ptr<WarpThreads>> free;
-  std::deque<Thread*> ready;
+  Queue<Thread> ready;
   std::vector<std::unique_ptr<Block>> blocks;
   std::unordered_map<const void*, std::vector<std::pair<Thread*, const char*>>> waiting;
   std::deque<std::function<void()>> device_actions;
@@ -120,12 +120,15 @@ inline Machine& machine() {
 
 void enter(Thread* thread) {
   Machine& m = machine();
+  [[maybe_unused]] const Thread* const from = m.current;
   m.current = thread;
   if (thread->block != nullptr) {
     threadIdx = thread->index;
     blockIdx = thread->block->index;
   }
-  COSFORMER_RACES(__tsan_switch_to_fiber(thread->races, __tsan_switch_to_fiber_no_sync));
+#ifdef COSFORMER_EMULATED_RACES
+  if (thread->races != from->races) __tsan_switch_to_fiber(thread->races, __tsan_switch_to_fiber_no_sync);
+#endif
 }
 
 // Keeps where the thread that was left goes on.
@@ -181,11 +184,7 @@ Thread* next_thread() {
       action();
       continue;
     }
-    if (!m.ready.empty()) {
-      Thread* const next = m.ready.front();
-      m.ready.pop_front();
-      return next;
-    }
+    if (!m.ready.empty()) return m.ready.pop();
     if (m.alive > 0) m.failure = describe_waiting();
     return &m.host;
   }
@@ -199,7 +198,7 @@ void block_self() {
 void make_ready(std::vector<Thread*>& threads, unsigned round) {
   Machine& m = machine();
   if (round % 2 == 1) std::reverse(threads.begin(), threads.end());
-  m.ready.insert(m.ready.end(), threads.begin(), threads.end());
+  for (Thread* const thread : threads) m.ready.push(thread);
   threads.clear();
 }
 
@@ -239,20 +238,13 @@ void begin_thread(context::transfer_t from) {
 
 // A thread that nobody uses yet, with a stack of its own.
 std::unique_ptr<Thread> make_thread() {
-  void* const memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (memory == MAP_FAILED) {
-    std::fprintf(stderr, "emulated device: no memory for the stack of another thread\n");
-    std::abort();
-  }
-  mprotect(memory, 4096, PROT_NONE);
+  unsigned char* const stack = make_stack();
   auto thread = std::make_unique<Thread>();
   // Threads do the same at the same depth: tops of their stacks that are as far apart as the stacks themselves would
   // all want the same lines of the host's caches.
   static std::size_t made = 0;
   const std::size_t unused = made++ % 256 * 17 % 256 * 256;
-  thread->context =
-      context::make_fcontext(static_cast<char*>(memory) + kStackBytes - unused, kStackBytes - unused, begin_thread);
+  thread->context = context::make_fcontext(stack + kStackBytes - unused, kStackBytes - unused, begin_thread);
   return thread;
 }
 
@@ -276,11 +268,13 @@ void start_block(uint3 index) {
   block->index = index;
   block->shared_bytes = launch.shared_bytes;
   block->shared = make_shared_memory(launch.shared_bytes);
-  block->variable_memory = make_shared_memory(kVariableBytes);
   const unsigned count = launch.block.x * launch.block.y * launch.block.z;
   block->alive = static_cast<int>(count);
   block->warps.resize((count + 31) / 32);
-  for (Warp& warp : block->warps) warp.threads = take_warp_threads();
+  for (Warp& warp : block->warps) {
+    warp.threads = take_warp_threads();
+    warp.waiting.reserve(32);
+  }
   for (unsigned i = 0; i < count; ++i) {
     Warp& warp = block->warps[i / 32];
     Thread* const thread = warp.threads->lanes[i % 32].get();
@@ -292,7 +286,7 @@ void start_block(uint3 index) {
     thread->spins = 0;
     thread->state = {};
     ++warp.alive;
-    m.ready.push_back(thread);
+    m.ready.push(thread);
   }
   m.alive += static_cast<int>(count);
   m.blocks.push_back(std::move(block));
@@ -318,6 +312,7 @@ void come_to(int number, int threads, bool waits) {
   if (complete) end_round(barrier);
   if (!waits) return;
   if (!complete) {
+    if (barrier.waiting.empty()) barrier.waiting.reserve(static_cast<std::size_t>(threads));
     barrier.waiting.push_back(machine().current);
     block_self();
   }
@@ -375,7 +370,7 @@ void yield() {
   Machine& m = machine();
   constexpr std::uint64_t kForEver = 20'000'000;
   if (++m.current->spins > kForEver) fail("a thread asks for ever for what nobody writes");
-  m.ready.push_back(m.current);
+  m.ready.push(m.current);
   block_self();
 }
 
@@ -387,6 +382,7 @@ void* shared_variable(const void* name, std::size_t bytes, std::size_t alignment
   Block& block = *machine().current->block;
   void*& variable = block.variables[name];
   if (variable == nullptr) {
+    if (block.variable_memory == nullptr) block.variable_memory = make_shared_memory(kVariableBytes);
     const std::size_t at = (block.variable_bytes + alignment - 1) / alignment * alignment;
     if (at + bytes > kVariableBytes) fail("variables in shared memory that take more than 48 KB");
     variable = block.variable_memory.get() + at;
@@ -478,7 +474,7 @@ void wake(const void* place) {
   Machine& m = machine();
   const auto found = m.waiting.find(place);
   if (found == m.waiting.end()) return;
-  for (const auto& waiting : found->second) m.ready.push_back(waiting.first);
+  for (const auto& waiting : found->second) m.ready.push(waiting.first);
   m.waiting.erase(found);
 }
 

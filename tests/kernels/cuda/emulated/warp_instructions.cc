@@ -30,14 +30,18 @@ struct Copies {
 };
 Copies& own_copies() {
   std::shared_ptr<void>& state = thread_state().copies;
-  if (state == nullptr) state = std::make_shared<Copies>();
+  if (state == nullptr) {
+    auto copies = std::make_shared<Copies>();
+    copies->pending.reserve(32);
+    state = std::move(copies);
+  }
   return *static_cast<Copies*>(state.get());
 }
 void finish_groups_before(int group) {
   std::erase_if(own_copies().pending, [&](const Copy& copy) {
     if (copy.group >= group) return false;
     races::writes(copy.to, static_cast<std::size_t>(copy.count));
-    std::memcpy(copy.to, copy.bytes.data(), static_cast<std::size_t>(copy.count));
+    copy_few(copy.to, copy.bytes.data(), static_cast<std::size_t>(copy.count));
     return true;
   });
 }
@@ -57,6 +61,12 @@ float tf32_of(std::uint32_t x, int) {
   return std::bit_cast<float>(x & 0xffffe000U);  // the unit does not look at the others
 }
 
+COSFORMER_ADDS_PRODUCTS void add_products(const double* a, const double* b, int depth, double (&sums)[16][8]) {
+  for (int m = 0; m < 16; ++m)
+    for (int k = 0; k < depth; ++k)
+      for (int n = 0; n < 8; ++n) sums[m][n] += a[m * depth + k] * b[k * 8 + n];
+}
+
 // c[16][8] += a[16][kDepth]·b[kDepth][8]; registers hold kPack neighbours of the depth.
 template <int kDepth, int kPack, float (*kNumber)(std::uint32_t, int)>
 void multiply(Lanes& lanes) {
@@ -71,9 +81,7 @@ void multiply(Lanes& lanes) {
     }
   }
   double sums[16][8] = {};
-  for (int m = 0; m < 16; ++m)
-    for (int k = 0; k < kDepth; ++k)
-      for (int n = 0; n < 8; ++n) sums[m][n] += a[m][k] * b[k][n];
+  add_products(a[0], b[0], kDepth, sums);
   for (int lane = 0; lane < 32; ++lane) {
     float* const c = static_cast<const Product*>(lanes.brought[static_cast<std::size_t>(lane)])->c;
     const int g = lane / 4, t = lane % 4;
@@ -118,7 +126,7 @@ unsigned load_acquire(const unsigned* address) {
 void begin_copy(std::uint32_t shared, const void* bytes, int count) {
   Copies& copies = own_copies();
   Copy copy{shared_at(shared, static_cast<std::size_t>(count)), {}, count, copies.open_group};
-  std::memcpy(copy.bytes.data(), bytes, static_cast<std::size_t>(count));
+  copy_few(copy.bytes.data(), bytes, static_cast<std::size_t>(count));
   copies.pending.push_back(copy);
 }
 void commit_copies() {
@@ -153,7 +161,7 @@ void shuffle(const void* value, void* result, std::size_t bytes, int from) {
           if (brought == nullptr) continue;
           const auto* lane = static_cast<const Shuffled*>(brought);
           const auto* source = static_cast<const Shuffled*>(lanes.brought[static_cast<std::size_t>(lane->from)]);
-          if (source != nullptr) std::memcpy(lane->result, source->value, lane->bytes);
+          if (source != nullptr) copy_few(lane->result, source->value, lane->bytes);
         }
       },
       &own);
