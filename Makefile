@@ -54,12 +54,12 @@ arm:
 
 cuda-kernels: setup
 	cmake --preset cuda-kernels
-	cmake --build --preset cuda-kernels --target attention_cuda_test -j $(JOBS)
+	cmake --build --preset cuda-kernels --target attention_cuda_test kernels_cuda_bench -j $(JOBS)
 	ctest --test-dir build-cuda-kernels --output-on-failure -R attention_cuda_test
 
 cuda-compiles: setup
 	cmake --preset cuda-compiles
-	cmake --build --preset cuda-compiles --target attention_cuda_test -j $(JOBS)
+	cmake --build --preset cuda-compiles --target attention_cuda_test kernels_cuda_bench -j $(JOBS)
 
 clean:
 	rm -rf $(BUILD) build-*

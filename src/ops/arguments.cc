@@ -6,6 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include <fmt/core.h>
+
 #include "kernels/attention.h"
 
 namespace cosformer::ops {
@@ -46,7 +48,7 @@ void check_input(const Request& r, const char* name, const at::Tensor& x) {
   COSFORMER_CHECK(x.size(3) <= 1 || x.stride(3) == 1 || x.numel() == 0, name,
                   "contiguous in its last dimension (call .contiguous())", "stride ", x.stride(3));
   COSFORMER_CHECK(x.size(3) >= 1 && x.size(3) <= kernels::kMaxHeadDim, name,
-                  "of head dimension 1 to " + std::to_string(kernels::kMaxHeadDim), x.size(3));
+                  fmt::format("of head dimension 1 to {}", kernels::kMaxHeadDim), x.size(3));
 }
 
 void check_same(const Request& r, const char* name, const at::Tensor& x) {

@@ -1,5 +1,6 @@
 #include "ops/device_info.h"
 
+#include <fmt/core.h>
 #include <torch/cuda.h>
 
 #ifdef COSFORMER_WITH_CUDA
@@ -27,7 +28,7 @@ std::vector<std::string> gpu_names() {
       continue;
     }
 #endif
-    names.push_back("GPU " + std::to_string(device));
+    names.push_back(fmt::format("GPU {}", device));
   }
   return names;
 }

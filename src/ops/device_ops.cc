@@ -1,5 +1,6 @@
 #include "ops/device_ops.h"
 
+#include <fmt/core.h>
 #include <torch/library.h>
 
 #include "ops/boxing.h"
@@ -26,9 +27,9 @@ at::Tensor empty_denominators(const AttentionArguments& a) {
 
 TORCH_LIBRARY_FRAGMENT(cosformer, m) {
   const std::string arguments = schema_of(AttentionArguments());
-  m.def(("_attention_fwd(" + arguments + ", bool for_backward) -> (" + schema_of(ForwardResult()) + ")").c_str());
-  m.def(("_attention_bwd(" + schema_of(BackwardInputs()) + ", " + arguments + ") -> (" +
-         schema_of(BackwardResult(), "d_") + ")")
+  m.def(fmt::format("_attention_fwd({}, bool for_backward) -> ({})", arguments, schema_of(ForwardResult())).c_str());
+  m.def(fmt::format("_attention_bwd({}, {}) -> ({})", schema_of(BackwardInputs()), arguments,
+                    schema_of(BackwardResult(), "d_"))
             .c_str());
 }
 

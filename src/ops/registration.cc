@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/autocast_mode.h>
+#include <fmt/core.h>
 #include <torch/library.h>
 
 #include "cosformer/attention.h"
@@ -105,13 +106,15 @@ void carry_state(const c10::OperatorHandle& op, Stack* stack) {
 TORCH_LIBRARY(cosformer, m) {
   const std::string options = schema_of_options(AttentionOptions());
   const std::string stream_options = schema_of_options<kStreamed>(StreamOptions());
-  m.def(("attention(Tensor q, Tensor k, Tensor v, *, " + options + ") -> Tensor").c_str());
-  m.def(("attention_with_state(Tensor q, Tensor k, Tensor v, Tensor state_kv, Tensor state_z, Tensor position, *, " +
-         stream_options + ") -> (Tensor out, Tensor state_kv, Tensor state_z)")
+  m.def(fmt::format("attention(Tensor q, Tensor k, Tensor v, *, {}) -> Tensor", options).c_str());
+  m.def(fmt::format("attention_with_state(Tensor q, Tensor k, Tensor v, Tensor state_kv, Tensor state_z, Tensor "
+                    "position, *, {}) -> (Tensor out, Tensor state_kv, Tensor state_z)",
+                    stream_options)
             .c_str());
   // Made of the one above, so that autograd, autocast and devices take part through it.
-  m.def(("attention_with_state.carried(Tensor q, Tensor k, Tensor v, Tensor[] state, *, " + stream_options +
-         ") -> (Tensor out, Tensor[] state)")
+  m.def(fmt::format("attention_with_state.carried(Tensor q, Tensor k, Tensor v, Tensor[] state, *, {}) -> (Tensor "
+                    "out, Tensor[] state)",
+                    stream_options)
             .c_str(),
         torch::CppFunction::makeFromBoxedFunction<&carry_state>());
   m.def("attention_state(Tensor q, Tensor v) -> Tensor[]", empty_state);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <ATen/ATen.h>
+#include <fmt/core.h>
 #include <torch/library.h>
 
 #include "ops/boxing.h"
@@ -56,9 +57,9 @@ RowNormGradients row_norm_bwd(const at::Tensor& dy, const RowNormArguments& a, c
 
 TORCH_LIBRARY_FRAGMENT(cosformer, m) {
   const std::string arguments = schema_of(RowNormArguments());
-  m.def(("_row_norm_fwd(" + arguments + ", ScalarType type) -> (" + schema_of(RowNormResult()) + ")").c_str());
-  m.def(("_row_norm_bwd(Tensor dy, " + arguments + ", Tensor? mean, Tensor? inverse) -> (" +
-         schema_of(RowNormGradients()) + ")")
+  m.def(fmt::format("_row_norm_fwd({}, ScalarType type) -> ({})", arguments, schema_of(RowNormResult())).c_str());
+  m.def(fmt::format("_row_norm_bwd(Tensor dy, {}, Tensor? mean, Tensor? inverse) -> ({})", arguments,
+                    schema_of(RowNormGradients()))
             .c_str());
 }
 

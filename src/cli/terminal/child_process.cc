@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -101,13 +102,13 @@ ChildEnd run_child(const ChildRequest& request, const std::function<void()>& wat
 std::string explain(const ChildEnd& end, const std::string& output) {
   if (end.timed_out) return "took too long";
   if (end.signal != 0) {
-    return "killed by signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")" +
-           (end.signal == SIGKILL ? "; was there too little memory?" : "");
+    return fmt::format("killed by signal {} ({}){}", end.signal, strsignal(end.signal),
+                       end.signal == SIGKILL ? "; was there too little memory?" : "");
   }
   std::string line = last_line_of(output);
   const std::string own_name = "cosformer: ";
   if (line.rfind(own_name, 0) == 0) line.erase(0, own_name.size());
-  return line.empty() ? "exit code " + std::to_string(end.exit_code) + " without a word" : line;
+  return line.empty() ? fmt::format("exit code {} without a word", end.exit_code) : line;
 }
 
 }  // namespace cosformer::cli

@@ -7,6 +7,8 @@
 #include <map>
 #include <span>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/random.h"
 #include "data/baselines/logistic_regression.h"
@@ -31,7 +33,7 @@ struct Part {
       if (whole.label(i) != kNoLabel) examples.push_back(i);
     }
     if (examples.empty()) {
-      throw UserError(std::string("the ") + name + " part has no example with a label; floors need some");
+      throw UserError(fmt::format("the {} part has no example with a label; floors need some", name));
     }
     if (examples.size() > most) {
       Random random(kSampleSeed, RandomStream::kSplit, 0);
@@ -189,7 +191,7 @@ std::vector<Floor> floors(const Dataset& train, const Dataset& test, const Floor
         {"most frequent class given the first token", accuracy_by_first_token(train_part, test_part, classes)});
   }
   const std::string what = info.content == Content::kTokens ? "token" : "value";
-  result.push_back({"logistic regression on the " + what + " histogram" + (info.pairs ? "s" : "") + " and length",
+  result.push_back({fmt::format("logistic regression on the {} histogram{} and length", what, info.pairs ? "s" : ""),
                     accuracy_by_regression(train_part, test_part, classes, options)});
   if (is_text(train)) {
     const auto predicted = predict_by_words(train, train_part.examples, test, test_part.examples, classes);
