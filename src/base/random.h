@@ -31,7 +31,10 @@ enum class RandomStream : std::uint64_t {
   kWindowOrder,
   kWindowShift,
   kMasking,
-  kGeneration
+  kGeneration,
+  kRecallTrain,
+  kRecallValid,
+  kRecallTest
 };
 
 class Random {

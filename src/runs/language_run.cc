@@ -10,6 +10,7 @@
 #include "models/language/language_model_file.h"
 #include "models/text_to_text/encoder_decoder.h"
 #include "runs/run_bundle.h"
+#include "runs/run_folder.h"
 
 namespace cosformer::runs {
 
@@ -41,6 +42,12 @@ LanguageRun open_language_run(const std::string& folder) {
         fmt::format("'{}' holds a classifier, which writes no text; cosformer predict asks it, and cosformer train "
                     "makes language models too",
                     folder));
+  }
+  if ((is_bundle || is_run(folder)) && is_recall(read_run(folder))) {
+    throw UserError(fmt::format(
+        "'{}' is a recall model, which knows tokens of its task alone and writes no text; cosformer eval {} "
+        "tells how good it is",
+        folder, folder));
   }
   LanguageRun run;
   run.model = models::load_language_model(weights);

@@ -13,6 +13,7 @@ constexpr double kHeldOutText = 0.05;  // texts are long: less is enough
 void add_settings(Settings& settings, RunConfig& config) {
   data::add_settings(settings, config.data);
   data::add_settings(settings, config.text);
+  data::add_settings(settings, config.recall);
   models::add_settings(settings, config.model, false);
   models::add_settings(settings, config.language);
   models::add_settings(settings, config.text_to_text);
@@ -21,6 +22,7 @@ void add_settings(Settings& settings, RunConfig& config) {
 
 Kind kind_of(const RunConfig& config) {
   if (data::is_language_task(config.data.task)) return Kind::kLanguageModel;
+  if (config.data.task == data::kRecallTask) return Kind::kRecall;
   return config.data.task == "text_to_text" ? Kind::kTextToText : Kind::kClassifier;
 }
 
@@ -33,6 +35,12 @@ void apply_presets(RunConfig& config, const Settings& settings) {
     config.model.causal = causal;
     if (!settings.was_set("data.valid_fraction")) config.data.valid_fraction = kHeldOutText;
     if (!settings.was_set("data.test_fraction")) config.data.test_fraction = kHeldOutText;
+  }
+  if (is_recall(config)) {
+    if (settings.was_set("model.causal") && !config.model.causal) {
+      throw UserError("settings: model.causal follows from the task: recall reads forward; leave it out");
+    }
+    config.model.causal = true;
   }
   if (is_text_to_text(config) && config.model.causal) {
     throw UserError(
@@ -48,6 +56,7 @@ void apply_presets(RunConfig& config, const Settings& settings) {
 
 void require_possible(const RunConfig& config) {
   require_possible(config.train);
+  if (is_recall(config)) data::require_possible(config.recall);
   nn::require_possible(config.model.attention, config.model.causal);
   nn::require_positions_possible(config.model.attention, config.model.positions);
 }

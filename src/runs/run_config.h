@@ -5,6 +5,7 @@
 
 #include "base/settings.h"
 #include "data/corpus/language_config.h"
+#include "data/tasks/recall/recall_config.h"
 #include "data/tasks/task.h"
 #include "models/classifier.h"
 #include "models/language/language_model.h"
@@ -18,7 +19,8 @@ struct RunConfig {
   // With the task lm or mlm; the tokenizer's settings also with text_to_text, data.tokenizer with classifiers of texts.
   data::LanguageDataConfig text;
   models::ModelConfig model;
-  models::LanguageOptions language;     // with the task lm or mlm
+  data::RecallConfig recall;            // with the task recall
+  models::LanguageOptions language;     // with the tasks lm, mlm and recall
   models::DecoderOptions text_to_text;  // with the task text_to_text
   TrainConfig train;
 };
@@ -34,7 +36,7 @@ void apply_presets(RunConfig& config, const Settings& settings);
 void require_possible(const RunConfig& config);
 
 // What is trained follows from the task.
-enum class Kind { kClassifier, kLanguageModel, kTextToText };
+enum class Kind { kClassifier, kLanguageModel, kTextToText, kRecall };
 Kind kind_of(const RunConfig& config);
 // Autoregressive or masked.
 inline bool is_language(const RunConfig& config) {
@@ -42,6 +44,9 @@ inline bool is_language(const RunConfig& config) {
 }
 inline bool is_text_to_text(const RunConfig& config) {
   return kind_of(config) == Kind::kTextToText;
+}
+inline bool is_recall(const RunConfig& config) {
+  return kind_of(config) == Kind::kRecall;
 }
 
 std::string to_toml(const RunConfig& config);

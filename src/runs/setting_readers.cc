@@ -34,7 +34,9 @@ std::vector<Row> table() {
   Names classifiers = published + own;
   std::erase(classifiers, "text_to_text");
   const Names in_rows = classifiers + Names{"text_to_text"};
-  const Names all = in_rows + language;
+  const Names read = in_rows + language;  // tasks whose data are somewhere
+  const Names recall{data::kRecallTask};
+  const Names all = read + recall;
   const auto without = [](Names names, const Names& some) {
     for (const std::string& name : some) std::erase(names, name);
     return names;
@@ -43,8 +45,6 @@ std::vector<Row> table() {
       {"every task",
        all,
        {"data.task",
-        "data.path",
-        "data.split_seed",
         "model.attention",
         "model.layers",
         "model.width",
@@ -84,10 +84,11 @@ std::vector<Row> table() {
         "train.continued",
         "train.patience",
         "train.graph"}},
+      {"tasks that read data", read, {"data.path", "data.split_seed"}},
       {"your own files, text and language models", own + Names{"text"} + language, {"data.valid_path"}},
       {"your own files, text, image and language models", own + Names{"text", "image"} + language, {"data.test_path"}},
       {"tasks without a validation part of their own",
-       without(all, {"pathfinder", "retrieval"}),
+       without(read, {"pathfinder", "retrieval"}),
        {"data.valid_fraction"}},
       {"your own files, language models and data.retrieval_source=same_article",
        own + language + Names{"same_article"},
@@ -110,20 +111,20 @@ std::vector<Row> table() {
        images,
        {"data.reading", "data.shrink", "model.scan", "model.skip_blank", "train.flip", "train.rotate",
         "train.plain_epochs"}},
-      {"texts and sequences, not images", without(all, images), {"data.max_length"}},
+      {"texts and sequences, not images", without(read, images), {"data.max_length"}},
       {"token_sequences", {"token_sequences"}, {"data.vocabulary"}},
       {"text", {"text"}, {"data.lra_quirks"}},
       {"retrieval", {"retrieval", "same_article"}, {"data.retrieval_source"}},
       {"data.retrieval_source=same_article", {"same_article"}, {"data.passage_least"}},
       {"pathfinder", {"pathfinder"}, {"data.image_size"}},
-      {"listops, pathfinder and data.retrieval_source=same_article",
-       {"listops", "pathfinder", "same_article"},
+      {"listops, pathfinder, recall and data.retrieval_source=same_article",
+       Names{"listops", "pathfinder", "same_article"} + recall,
        {"data.generate_seed", "data.generate_train", "data.generate_valid", "data.generate_test"}},
       {"listops", {"listops"}, {"data.generate_longer_than", "data.generate_shorter_than"}},
       {"classifiers and text_to_text",
        in_rows,
        {"data.train_limit", "data.valid_limit", "data.test_limit", "train.fixed_width", "train.width_multiple"}},
-      {"tasks of rows or files that can be bad", without(all, {"fashion_mnist"}), {"data.skip_bad_rows"}},
+      {"tasks of rows or files that can be bad", without(read, {"fashion_mnist"}), {"data.skip_bad_rows"}},
       {"language models, text_to_text and classifiers of text",
        texts + Names{"text_to_text"} + language,
        {"data.tokenizer"}},
@@ -131,11 +132,16 @@ std::vector<Row> table() {
       {"language models (lm, mlm)",
        language,
        {"data.documents", "data.text_field", "data.max_line_megabytes", "data.window", "data.documents_apart",
-        "data.cache", "language.tied", "language.cutoffs", "language.cutoff_divisor"}},
+        "data.cache", "language.cutoffs", "language.cutoff_divisor"}},
+      {"language models and recall", language + recall, {"language.tied"}},
+      {"recall",
+       recall,
+       {"recall.pairs", "recall.least_pairs", "recall.queries", "recall.length", "recall.keys", "recall.values",
+        "recall.fillers", "recall.gaps", "recall.needle"}},
       {"lm", {"lm"}, {"data.carry"}},
       {"mlm", {"mlm"}, {"data.mask_rate"}},
-      {"classifiers and language models",
-       classifiers + language,
+      {"classifiers, language models and recall",
+       classifiers + language + recall,
        {"model.stochastic_realizations", "model.stochastic_sines", "model.stochastic_gated"}},
       {"classifiers",
        classifiers,

@@ -14,9 +14,19 @@ namespace {
 
 // Throws UserError that says what the file holds instead and what asks it.
 void require_kind(const std::string& folder, const std::string& path, const std::string& wanted) {
-  const bool is_lm = models::is_language_model(path), is_pair = models::is_encoder_decoder(path);
-  const std::string found = is_lm ? "language model" : is_pair ? "text-to-text model" : "classifier";
+  const bool is_pair = models::is_encoder_decoder(path);
+  const bool is_recalling = models::is_language_model(path) && is_recall(read_run(folder));
+  const bool is_lm = models::is_language_model(path) && !is_recalling;
+  const std::string found = is_lm          ? "language model"
+                            : is_recalling ? "recall model"
+                            : is_pair      ? "text-to-text model"
+                                           : "classifier";
   if (found == wanted) return;
+  if (is_recalling) {
+    throw UserError(fmt::format(
+        "'{}' is a recall model, whose texts are generated, not a {}; cosformer eval {} tells how good it is", folder,
+        wanted, folder));
+  }
   // A masked model neither continues texts nor answers them.
   const bool is_masked = is_lm && read_run(folder).data.task == "mlm";
   throw UserError(fmt::format(
@@ -50,6 +60,12 @@ std::shared_ptr<models::Classifier> load_trained_classifier(const std::string& f
 std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder) {
   const std::string path = trained_weights_path(folder);
   require_kind(folder, path, "language model");
+  return models::load_language_model(path);
+}
+
+std::shared_ptr<models::LanguageModel> load_trained_recall_model(const std::string& folder) {
+  const std::string path = trained_weights_path(folder);
+  require_kind(folder, path, "recall model");
   return models::load_language_model(path);
 }
 

@@ -14,6 +14,7 @@ namespace cosformer::runs {
 // run of another kind.
 std::shared_ptr<models::Classifier> load_trained_classifier(const std::string& folder);
 std::shared_ptr<models::LanguageModel> load_trained_language_model(const std::string& folder);
+std::shared_ptr<models::LanguageModel> load_trained_recall_model(const std::string& folder);  // of the task recall
 std::shared_ptr<models::EncoderDecoder> load_trained_encoder_decoder(const std::string& folder);
 
 }  // namespace cosformer::runs

@@ -35,7 +35,9 @@ const std::map<std::string, Names>& expected() {
   };
   const std::vector<std::string> names = setting_readers();
   const Names all(names.begin(), names.end());
-  const Names classifiers = without(all, with(language, to_text));
+  static const Names recall{"recall"};
+  const Names classifiers = without(all, with(recall, with(language, to_text)));
+  const Names read = without(all, recall);
   static const std::map<std::string, Names> table = {
       {"data.valid_path", with(own, with(language, {"text"}))},
       {"data.test_path", with(own, with(language, {"text", "image"}))},
@@ -52,24 +54,26 @@ const std::map<std::string, Names>& expected() {
       {"data.label_column", without(tables, to_text)},
       {"data.reading", images},
       {"data.shrink", images},
-      {"data.max_length", without(all, images)},
+      {"data.path", read},
+      {"data.split_seed", read},
+      {"data.max_length", without(read, images)},
       {"data.vocabulary", {"token_sequences"}},
-      {"data.valid_fraction", without(all, {"pathfinder", "retrieval"})},
+      {"data.valid_fraction", without(read, {"pathfinder", "retrieval"})},
       {"data.test_fraction", with(own, with(language, {"same_article"}))},
       {"data.lra_quirks", {"text"}},
       {"data.retrieval_source", {"retrieval", "same_article"}},
       {"data.passage_least", {"same_article"}},
       {"data.image_size", {"pathfinder"}},
-      {"data.generate_seed", {"listops", "pathfinder", "same_article"}},
-      {"data.generate_train", {"listops", "pathfinder", "same_article"}},
-      {"data.generate_valid", {"listops", "pathfinder", "same_article"}},
-      {"data.generate_test", {"listops", "pathfinder", "same_article"}},
+      {"data.generate_seed", {"listops", "pathfinder", "recall", "same_article"}},
+      {"data.generate_train", {"listops", "pathfinder", "recall", "same_article"}},
+      {"data.generate_valid", {"listops", "pathfinder", "recall", "same_article"}},
+      {"data.generate_test", {"listops", "pathfinder", "recall", "same_article"}},
       {"data.generate_longer_than", {"listops"}},
       {"data.generate_shorter_than", {"listops"}},
-      {"data.train_limit", without(all, language)},
-      {"data.valid_limit", without(all, language)},
-      {"data.test_limit", without(all, language)},
-      {"data.skip_bad_rows", without(all, {"fashion_mnist"})},
+      {"data.train_limit", without(read, language)},
+      {"data.valid_limit", without(read, language)},
+      {"data.test_limit", without(read, language)},
+      {"data.skip_bad_rows", without(read, {"fashion_mnist"})},
       {"data.tokenizer", with(texts, with(language, to_text))},
       {"data.tokenizer_vocabulary", with(language, to_text)},
       {"data.documents", language},
@@ -88,17 +92,26 @@ const std::map<std::string, Names>& expected() {
       {"model.pooling", classifiers},
       {"model.pooled_norm", classifiers},
       {"model.pair_features", {"retrieval", "same_article", "text_pairs"}},
-      {"language.tied", language},
+      {"language.tied", with(language, recall)},
       {"language.cutoffs", language},
       {"language.cutoff_divisor", language},
+      {"recall.pairs", recall},
+      {"recall.least_pairs", recall},
+      {"recall.queries", recall},
+      {"recall.length", recall},
+      {"recall.keys", recall},
+      {"recall.values", recall},
+      {"recall.fillers", recall},
+      {"recall.gaps", recall},
+      {"recall.needle", recall},
       {"text_to_text.decoder_attention", to_text},
       {"text_to_text.cross_attention", to_text},
       {"text_to_text.decoder_decay", to_text},
       {"text_to_text.decoder_layers", to_text},
       {"text_to_text.decode_examples", to_text},
       {"train.init", texts},
-      {"train.fixed_width", without(all, language)},
-      {"train.width_multiple", without(all, language)},
+      {"train.fixed_width", without(read, language)},
+      {"train.width_multiple", without(read, language)},
       {"train.flip", images},
       {"train.rotate", images},
       {"train.plain_epochs", images},
@@ -144,8 +157,8 @@ void set_to_another(Settings& settings, const Settings::Description& d) {
 
 TEST(SettingReaders, EverySettingOfEveryTask) {
   const std::vector<std::string> readers = setting_readers();
-  // The tasks, and one with a source of its own.
-  EXPECT_EQ(readers.size(), data::task_names().size() + data::language_tasks().size() + 1);
+  // The tasks that read data, recall, and a task with a source of its own.
+  EXPECT_EQ(readers.size(), data::task_names().size() + data::language_tasks().size() + 2);
   std::set<std::string> seen;
   for (const std::string& reader : readers) {
     const Given plain(reader);

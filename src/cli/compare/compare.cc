@@ -14,6 +14,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/compare/compare_recall.h"
 #include "cli/compare/compare_report.h"
 #include "cli/compare/compare_run.h"
 #include "cli/compare/compare_speed.h"
@@ -167,6 +168,7 @@ class Comparison {
       std::printf("%s\n", json.dump(1).c_str());
     } else {
       if (!report.cells.empty()) std::printf("\n%s", compare_table(rows_of(report.cells), report.floors).c_str());
+      std::printf("%s", recall_tables(report.cells).c_str());
       if (!speed_.empty()) std::printf("\n%s", speed_table(speed_).c_str());
       std::printf("\nreport: %s (numbers: results.json, pictures: plots/)\n", path.c_str());
     }

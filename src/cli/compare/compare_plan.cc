@@ -14,9 +14,11 @@
 #include "cli/terminal/progress_line.h"
 #include "cli/train/run_difference.h"
 #include "data/baselines/floor.h"
+#include "data/baselines/recall_floor.h"
 #include "data/batches/batch_stream.h"
 #include "runs/device.h"
 #include "train/inputs/batching.h"
+#include "train/jobs/recall_job.h"
 
 namespace cosformer::cli {
 namespace {
@@ -86,6 +88,7 @@ class TaskPlanner {
       }
     }
     if (data_) plan.floors.push_back(floors());
+    if (recall_floors_) plan.floors.push_back(*recall_floors_);
     if (const std::optional<TaskFloors> of_text = text_.floors()) plan.floors.push_back(*of_text);
     return all;
   }
@@ -115,6 +118,7 @@ class TaskPlanner {
   void build(PlannedCell& cell) {
     runs::device_of(cell.config.train);
     if (cell.result.is_language) return build_language(cell);
+    if (runs::is_recall(cell.config)) return build_recall(cell);
     if (runs::is_language(cell.config) || runs::is_text_to_text(cell.config)) {
       throw UserError(
           fmt::format("models of the task '{}' are not compared here; cosformer eval RUN RUN compares such runs",
@@ -131,6 +135,30 @@ class TaskPlanner {
     const runs::TrainConfig& t = cell.config.train;
     cell.work = static_cast<double>(cell.steps * t.accumulate) *
                 static_cast<double>(t.token_budget > 0 ? t.token_budget : t.batch_size * input.max_length);
+  }
+
+  void build_recall(PlannedCell& cell) {
+    match(cell, [&](const runs::RunConfig& config) {
+      return models::LanguageModel(train::recall_model_config(config)).parameter_count();
+    });
+    runs::RunConfig on_cpu = cell.config;
+    on_cpu.train.device = "cpu";  // nothing is computed
+    const train::RecallJob job(on_cpu);
+    const runs::TrainConfig& t = cell.config.train;
+    const double an_epoch = static_cast<double>(job.batches_in_first_epoch()) / static_cast<double>(t.accumulate);
+    cell.steps = t.steps > 0 ? t.steps : std::max(1LL, std::llround(std::ceil(an_epoch * t.epochs)));
+    cell.work = static_cast<double>(cell.steps * t.accumulate) *
+                static_cast<double>(train::rows_of_width(t, cell.config.recall.length) * cell.config.recall.length);
+    if (!recall_floors_) recall_floors_ = recall_floors(cell.config);
+  }
+
+  TaskFloors recall_floors(const runs::RunConfig& config) const {
+    TaskFloors result{task_.name, train::describe_recall(config), {}, 0};
+    const train::RecallEvaluationOptions o = train::recall_evaluation_options(config, train::Part::kTest, at::kCPU);
+    for (const data::Floor& floor : data::recall_floors(config.recall, o.seeds, o.part, o.texts)) {
+      result.floors.emplace_back(floor.rule, floor.accuracy);
+    }
+    return result;
   }
 
   void build_language(PlannedCell& cell) {
@@ -171,6 +199,7 @@ class TaskPlanner {
   std::string folder_;
   std::optional<data::TaskData> data_;
   ComparedText text_;
+  std::optional<TaskFloors> recall_floors_;
   std::optional<std::int64_t> reference_;  // parameters of the first model that can be
 };
 

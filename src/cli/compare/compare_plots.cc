@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "cli/compare/compare_recall.h"
+#include "cli/runs/recall_plot.h"
 #include "cli/terminal/gnuplot.h"
 #include "train/reports/metrics_log.h"
 
@@ -101,6 +103,7 @@ class Drawing {
       }
     }
     for (const std::string& task : tasks) quality_against_speed(task);
+    for (const std::string& task : tasks) recall(task);
     for (const std::string& task : tasks) variants(task);
     by_length("time-training", "Time of a training step by length", "milliseconds",
               [](const SpeedPoint& p) { return 1e3 / p.train_steps_per_s; });
@@ -182,6 +185,20 @@ class Drawing {
                      data, gnuplot_data("labels", labels), kFrame, fastest > 4 * slowest ? "set logscale x 2\n" : "",
                      range.str(), gnuplot_quoted(quality_label(task)), joined_with_commas(parts)),
          {900, 520});
+  }
+
+  void recall(const std::string& task) {
+    const std::vector<RecallCurves> models = recall_of_task(cells_, task);
+    if (models.empty()) return;
+    std::vector<PlotFloor> lines;
+    for (const TaskFloors& of_task : floors_) {
+      if (of_task.task != task) continue;
+      for (const auto& [rule, floor] : of_task.floors) lines.push_back({rule, floor});
+    }
+    draw(task + "-recall", task + ": accuracy by pairs and by distance",
+         "Accuracy on the test part, mean over seeds: texts by their number of pairs, queries by their distance from "
+         "the pair; each point stands for all from the one before it on.",
+         recall_panels(models, lines), {1000, 520});
   }
 
   void variants(const std::string& task) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files/regular_file.h"
 #include "base/table.h"
+#include "cli/compare/compare_recall.h"
 
 namespace cosformer::cli {
 namespace {
@@ -103,6 +104,7 @@ std::string tasks_html(const CompareReport& report) {
       if (of_task.task == task) html += "<p>" + escaped(of_task.description) + "</p>\n";
     }
     html += table_html(task_grid(report, task), "cells");
+    for (const Grid& grid : recall_grids(report.cells, task)) html += table_html(grid, "speed");
   }
   const std::string spread = explain_spread(rows_of(report.cells));
   if (!spread.empty()) html += "<p>" + escaped(spread) + "</p>\n";

@@ -272,6 +272,10 @@ nlohmann::ordered_json to_json(const std::vector<CellResult>& cells, const std::
       line["peak_memory"] = cell.peak_bytes;
       line["parameters"] = cell.parameters;
       line["seconds"] = cell.seconds;
+      if (!cell.recall.by_pairs.empty()) {
+        line["accuracy_by_pairs"] = to_json(cell.recall.by_pairs);
+        line["accuracy_by_distance"] = to_json(cell.recall.by_distance);
+      }
     }
     json["cells"].push_back(std::move(line));
   }

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/runs/recall_curves.h"
+
 namespace cosformer::cli {
 
 enum class CellState { kPlanned, kFinished, kFailed, kCannot };
@@ -27,6 +29,7 @@ struct CellResult {
   double test_examples = 0;       // of that part; 0: not known
   double train_steps_per_s = 0, inference_steps_per_s = 0;
   double peak_bytes = 0, seconds = 0;
+  RecallCurves recall;  // of the task recall
 };
 
 // What trivial rules reach on a task.

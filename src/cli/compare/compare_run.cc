@@ -47,6 +47,7 @@ bool take_result(CellResult& cell) {
   cell.peak_bytes = result->peak_memory;
   cell.parameters = result->parameters;
   cell.seconds = result->seconds;
+  cell.recall = recall_curves_of(*runs::read_result(cell.folder));
   cell.state = CellState::kFinished;
   return true;
 }

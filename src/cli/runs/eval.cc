@@ -66,7 +66,8 @@ void add_eval(CLI::App& app) {
       "trained on. --data FILE takes a labelled file instead, with the columns of the training data, and evaluates\n"
       "all of it. Of language models it tells loss, perplexity per token and per word, bits per byte, and how they\n"
       "fall with what was read before; the plot of that is RUN/context.svg. Of text to text it tells loss, perplexity\n"
-      "and accuracy of the target's tokens, and the share of answers that are the target exactly.");
+      "and accuracy of the target's tokens, and the share of answers that are the target exactly. Of recall it tells\n"
+      "accuracy by the number of pairs in a text and by the distance of a query; the plot of that is RUN/recall.svg.");
   app.callback([o, &app] {
     o->part_given = app.get_option("--part")->count() > 0;
     run_eval(*o, app);

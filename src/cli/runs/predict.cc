@@ -32,7 +32,7 @@ void require_read(const PredictOptions& o, const runs::RunConfig& config, const 
 void run_predict(const PredictOptions& o, const CLI::App& app) {
   const runs::RunConfig config = runs::read_run(o.run);
   const RunKind& kind = kind_of_run(config);
-  if (kind.kind != runs::Kind::kLanguageModel) require_read(o, config, app);
+  if (kind.kind != runs::Kind::kLanguageModel && kind.kind != runs::Kind::kRecall) require_read(o, config, app);
   kind.predict(o);
 }
 

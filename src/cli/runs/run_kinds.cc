@@ -7,11 +7,13 @@
 
 #include "cli/runs/eval_classifier.h"
 #include "cli/runs/eval_language.h"
+#include "cli/runs/eval_recall.h"
 #include "cli/runs/eval_text_to_text.h"
 #include "cli/runs/predict_classifier.h"
 #include "cli/runs/predict_text_to_text.h"
 #include "cli/train/train_classifier.h"
 #include "cli/train/train_language.h"
+#include "cli/train/train_recall.h"
 #include "cli/train/train_text_to_text.h"
 #include "runs/trained_models.h"
 
@@ -25,6 +27,11 @@ OpenedModel open_classifier(const std::string& run) {
 
 OpenedModel open_language_model(const std::string& run) {
   const auto model = runs::load_trained_language_model(run);
+  return {model, models::label_of(model->config().model), {}};
+}
+
+OpenedModel open_recall_model(const std::string& run) {
+  const auto model = runs::load_trained_recall_model(run);
   return {model, models::label_of(model->config().model), {}};
 }
 
@@ -47,6 +54,11 @@ std::string continues_texts(const std::string& run, const runs::RunConfig& confi
                                   : fmt::format("eval {} --data FILE", run);
 }
 
+std::string evaluates(const std::string& run, const runs::RunConfig&) {
+  return fmt::format("eval {}", run);
+}
+
+const UnreadOptions kOfReadData{{"--data"}, "tasks that read data"};
 const UnreadOptions kOfLanguageModels{{"--carry", "--context"}, "language models"};
 const UnreadOptions kOfTextToText{{"--write"}, "text-to-text runs"};
 
@@ -75,6 +87,14 @@ const std::array kKinds{
             .unread_by_eval = {kOfLanguageModels},
             .predict = predict_text_to_text,
             .use = predicts},
+    RunKind{.kind = runs::Kind::kRecall,
+            .name = "recall model",
+            .open = open_recall_model,
+            .train = train_recall,
+            .evaluate = eval_recall,
+            .unread_by_eval = {kOfReadData, kOfLanguageModels, kOfTextToText},
+            .predict = refuse_to_predict,
+            .use = evaluates},
 };
 
 }  // namespace

@@ -153,7 +153,8 @@ void add_train(CLI::App& app) {
       "--task", o->task,
       "Learns this task: listops, text, retrieval, image, pathfinder or fashion_mnist; of your own files text_files, "
       "text_pairs, idx_images, png_images, token_sequences or value_sequences; lm or mlm, a language model of text, "
-      "autoregressive or masked; text_to_text, an encoder-decoder that answers one text with another.");
+      "autoregressive or masked; text_to_text, an encoder-decoder that answers one text with another; recall, texts of "
+      "pairs and queries that show what a mechanism remembers.");
   app.add_option(
       "--data", o->data_path,
       "Reads the data from this file or folder; with --resume: where the run's data are now, if they have moved.");
@@ -201,6 +202,7 @@ void add_train(CLI::App& app) {
       "  cosformer train --config configs/lm/byte.toml --data book.txt\n"
       "  cosformer train --continue runs/reviews-cosformer_plus-0 --steps 2000\n"
       "  cosformer train --continue runs/reviews-cosformer_plus-0 --data newer.tsv --set train.lr=3e-4\n"
+      "  cosformer train --task recall --attention cosformer_plus --set recall.pairs=32 --set recall.length=256\n"
       "  cosformer train --task text_to_text --data pairs.tsv --set data.source_column=en --set data.target_column=de");
   app.callback([o, &app] { run_training(*o, app); });
 }

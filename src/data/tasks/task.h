@@ -43,7 +43,7 @@ struct DataConfig {
   std::int64_t passage_least = 0;        // same_article: bytes of the shortest passage; 0: a quarter of the longest
   std::int64_t image_size = 32;          // pathfinder
   std::int64_t shrink = 1;               // images: a pixel is the mean of so many by so many
-  std::int64_t generate_seed = 0;        // listops, pathfinder, same_article
+  std::int64_t generate_seed = 0;        // listops, pathfinder, recall, same_article
   std::int64_t generate_train = 0, generate_valid = 0, generate_test = 0;  // 0: the task's own
   std::int64_t generate_longer_than = 0, generate_shorter_than = 0;        // listops: symbols; 0: as published
   std::int64_t train_limit = 0, valid_limit = 0, test_limit = 0;           // so many examples, drawn; 0: all

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/corpus/language_config.h"
 #include "data/readers/images/image_readers.h"
+#include "data/tasks/recall/recall_config.h"
 #include "data/tasks/task_parts.h"
 
 namespace cosformer::data {
@@ -187,6 +188,7 @@ std::string sequence_label_column(const DataConfig& config) {
 void add_settings(Settings& settings, DataConfig& config) {
   std::vector<std::string> tasks = task_names();
   for (const std::string& task : language_tasks()) tasks.push_back(task);
+  tasks.emplace_back(kRecallTask);
   settings.add("data.task", config.task, "This task says what is learned and how the data are read.", tasks);
   settings.add("data.path", config.path,
                "The task's data are read from this folder, your own data from this training file; empty: data/TASK or "
@@ -250,14 +252,17 @@ void add_settings(Settings& settings, DataConfig& config) {
                "The mean of a square of this many pixels a side becomes one pixel, so that images are shorter "
                "sequences; 1: as they are.",
                1, 1024);
-  settings.add("data.generate_seed", config.generate_seed,
-               "Which examples of listops, pathfinder and same_article are generated follows from this number.");
+  settings.add(
+      "data.generate_seed", config.generate_seed,
+      "Which examples of listops, pathfinder, recall and same_article are generated follows from this number.");
   settings.add("data.generate_train", config.generate_train,
-               "This many training examples are generated; 0: as many as published.", 0, kMostGenerated);
+               "This many training examples are generated; 0: as many as published, of recall 100000 an epoch.", 0,
+               kMostGenerated);
   settings.add("data.generate_valid", config.generate_valid,
-               "This many validation examples are generated; 0: as many as published.", 0, kMostGenerated);
+               "This many validation examples are generated; 0: as many as published, of recall 2000.", 0,
+               kMostGenerated);
   settings.add("data.generate_test", config.generate_test,
-               "This many test examples are generated; 0: as many as published.", 0, kMostGenerated);
+               "This many test examples are generated; 0: as many as published, of recall 2000.", 0, kMostGenerated);
   settings.add("data.generate_longer_than", config.generate_longer_than,
                "Expressions of listops have more symbols than this; 0: as published.", 0, kLongestGenerated);
   settings.add("data.generate_shorter_than", config.generate_shorter_than,

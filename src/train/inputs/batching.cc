@@ -26,6 +26,13 @@ EvaluationOptions evaluation_options(const runs::TrainConfig& config, const mode
   return options;
 }
 
+std::int64_t rows_of_width(const runs::TrainConfig& config, std::int64_t width) {
+  const std::int64_t by_budget = config.token_budget / width;
+  if (config.batch_size == 0) return std::max<std::int64_t>(by_budget, 1);
+  if (config.token_budget == 0) return config.batch_size;
+  return std::clamp<std::int64_t>(by_budget, 1, config.batch_size);
+}
+
 double tokens_of(const data::Dataset& dataset, std::int64_t longest) {
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < dataset.size(); ++i) {

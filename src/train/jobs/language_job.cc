@@ -11,16 +11,14 @@
 #include "models/language/language_model_file.h"
 #include "nn/mechanisms/attention_traits.h"
 #include "runs/device.h"
+#include "train/inputs/batching.h"
 #include "train/training_step.h"
 
 namespace cosformer::train {
 namespace {
 
 std::int64_t rows_of(const runs::RunConfig& config) {
-  const std::int64_t by_budget = config.train.token_budget / config.text.window;
-  if (config.train.batch_size == 0) return std::max<std::int64_t>(by_budget, 1);
-  if (config.train.token_budget == 0) return config.train.batch_size;
-  return std::clamp<std::int64_t>(by_budget, 1, config.train.batch_size);
+  return rows_of_width(config.train, config.text.window);
 }
 
 std::int64_t evaluated_rows(const runs::RunConfig& config) {
