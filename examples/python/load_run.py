@@ -1,7 +1,8 @@
 """Loads a trained language model of bytes and computes its logits: python3 load_run.py LIBCOSFORMER RUN PROMPT
 
 For every model of bytes that `cosformer generate` can use: attention cosformer, cosformer_plus, linear, performer and
-softmax with their options, whatever the positions and norms. What it does not compute it refuses by name. What each
+softmax with their options, one of them in all layers or several in a pattern of layers, whatever the positions and
+norms. What it does not compute it refuses by name. What each
 weight is: docs/language.md.
 """
 import hashlib
@@ -17,6 +18,10 @@ from torch.nn.functional import conv1d, elu, embedding, gelu, layer_norm, leaky_
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64}
 FEATURE_MAPS = {"relu": relu, "elu1": lambda x: elu(x) + 1, "leaky_relu": leaky_relu, "silu": silu,
                 "identity": lambda x: x}
+MECHANISMS = ("cosformer", "cosformer_plus", "linear", "performer", "softmax")
+# Of a mechanism in a pattern of layers: what a run does not write, since no preset changes it and nobody may set it.
+PLAIN = {"horizon": 0, "feature_map": "relu", "reweight": True, "normalizer": "sum", "eps": 1e-6, "head_norm": False}
+TEXTS = ("feature_map", "normalizer", "variant")  # options that are words; others are written as in JSON
 BYTES = hashlib.sha256(struct.pack("<IIQ", 1, 1, 0)).hexdigest()  # the hash of the tokenizer that makes bytes tokens
 
 
@@ -34,12 +39,30 @@ def read_run(run):
     return {name: tensor(entry).view(entry["shape"]) for name, entry in header.items()}, settings
 
 
+def layer_settings(settings, layer):
+    """The settings with model.attention and attention.* as this layer has them, which a pattern of layers may say."""
+    model = settings["model"]
+    pattern = model.get("pattern") or ["same"]
+    name = pattern[layer % len(pattern)]
+    if name in ("same", model["attention"]):
+        return settings
+    options = dict(PLAIN)
+    for text in model.get("pattern_options", []):  # "softmax.convolution=4"
+        key, value = text.split("=", 1)
+        mechanism, option = key.split(".", 1)
+        if mechanism == name:
+            options[option] = value if option in TEXTS else json.loads(value)
+    return settings | {"model": model | {"attention": name}, "attention": options}
+
+
 def require_known(run, settings):
-    model, attention, language = settings["model"], settings["attention"], settings["language"]
-    name, positions, tokenizer = model["attention"], model["positions"], settings.get("tokenizer", {}).get("hash")
+    model, language = settings["model"], settings["language"]
+    layers = [layer_settings(settings, layer) for layer in range(model["layers"])]
+    names = [layer["model"]["attention"] for layer in layers]
+    positions, tokenizer = model["positions"], settings.get("tokenizer", {}).get("hash")
     unknown = {
-        f"attention {name}": name not in ("cosformer", "cosformer_plus", "linear", "performer", "softmax"),
-        "attention.feature_map softmax": attention["feature_map"] not in FEATURE_MAPS,
+        **{f"attention {name}": name not in MECHANISMS for name in names},
+        "attention.feature_map softmax": any(one["attention"]["feature_map"] not in FEATURE_MAPS for one in layers),
         f"{positions} positions": positions not in ("none", "sinusoidal", "learned", "rotary"),
         "a tokenizer that is not bytes": tokenizer and tokenizer != BYTES,
         "language.cutoffs": language.get("cutoffs"),
@@ -114,7 +137,7 @@ def attend(x, w, settings):
         kernel = w["convolution.weight"].t().unsqueeze(1)
         qkv = conv1d(qkv.mT, kernel, padding=kernel.shape[2] - 1, groups=kernel.shape[0]).mT[:, :x.shape[1]]
     q, k, v = qkv.contiguous().view(1, x.shape[1], 3, model["heads"], -1).unbind(2)
-    if model["positions"] == "rotary":
+    if model["positions"] == "rotary" and model["attention"] in ("softmax", "performer"):
         q, k = rotate(q), rotate(k)
     own = under(w, "mechanism.")
     if model["attention"] == "softmax":
@@ -161,7 +184,7 @@ def logits(run, prompt):
         x = x + torch.cat([turn.sin(), turn.cos()], 1)[:, :width].to(x.dtype)
     for layer in range(model["layers"]):
         own = under(w, f"block_{layer}.")
-        attended = lambda x: attend(x, under(own, "attention."), settings)
+        attended = lambda x: attend(x, under(own, "attention."), layer_settings(settings, layer))
         fed = lambda x: feed_forward(x, under(own, "feed_forward."), model["activation"])
         norms = under(own, "attention_norm."), under(own, "feed_forward_norm.")
         if model["norm_place"] == "before":

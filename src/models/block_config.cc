@@ -1,12 +1,15 @@
 #include "models/block_config.h"
 
+#include "models/layer_pattern.h"
+
 namespace cosformer::models {
 
 double embedding_deviation(const ModelConfig& config) {
   return config.positions == "sinusoidal" ? 1.0 : 0.02;
 }
 
-nn::BlockConfig block_config(const ModelConfig& c) {
+nn::BlockConfig block_config(const ModelConfig& c, const nn::AttentionConfig& attention) {
+  const bool has_own_positions = has_positions(c, attention);
   nn::BlockConfig block;
   block.attention.width = c.width;
   block.attention.shape.heads = c.heads;
@@ -14,8 +17,8 @@ nn::BlockConfig block_config(const ModelConfig& c) {
   block.attention.shape.max_length = c.input.max_length + (c.pooling == "cls" ? 1 : 0);
   block.attention.shape.causal = c.causal;
   block.attention.bias = c.attention_bias;
-  block.attention.rotary = c.positions == "rotary";
-  if (c.positions == "stochastic") block.attention.stochastic = c.stochastic;
+  block.attention.rotary = has_own_positions && c.positions == "rotary";
+  if (has_own_positions && c.positions == "stochastic") block.attention.stochastic = c.stochastic;
   block.feed_forward = c.feed_forward;
   block.activation = c.activation;
   block.norm = c.norm;

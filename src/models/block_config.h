@@ -6,7 +6,8 @@
 
 namespace cosformer::models {
 
-nn::BlockConfig block_config(const ModelConfig& config);
+// Of blocks with this attention.
+nn::BlockConfig block_config(const ModelConfig& config, const nn::AttentionConfig& attention);
 
 // Of embeddings at the beginning. Small ones let learned positions matter from the first step; beside sines of
 // amplitude one they would vanish.

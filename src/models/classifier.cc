@@ -6,13 +6,15 @@
 #include "base/error.h"
 #include "models/block_config.h"
 #include "models/drawn_pixels.h"
+#include "models/layer_pattern.h"
 #include "nn/embedding.h"
 
 namespace cosformer::models {
 namespace {
 
-ModelConfig checked(const ModelConfig& config) {
+ModelConfig checked(ModelConfig config) {
   require_possible(config);
+  complete_pattern_options(config);
   return config;
 }
 
@@ -29,16 +31,16 @@ Encoder::Encoder(const ModelConfig& config) : config_(config) {
   if (config.pooling == "cls") {
     class_embedding_ = register_parameter("class_embedding", at::empty({config.width}).normal_(0, deviation));
   }
-  const nn::BlockConfig block = block_config(config);
-  positions_.emplace(*this, config.positions, block.attention.shape.max_length, config.width, deviation);
+  const std::int64_t longest = block_config(config, config.attention).attention.shape.max_length;
+  positions_.emplace(*this, config.positions, longest, config.width, deviation);
   if (config.positions == "grid") {
     const auto table = [&](std::int64_t count) { return at::empty({count, config.width}).normal_(0, deviation); };
     row_embedding_ = register_parameter("row_embedding", table(config.input.image_height));
     column_embedding_ = register_parameter("column_embedding", table(config.input.image_width));
   }
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    blocks_.push_back(
-        register_module("block_" + std::to_string(layer), std::make_shared<nn::Block>(block, config.attention)));
+  for (const nn::AttentionConfig& attention : layer_attentions(config)) {
+    blocks_.push_back(register_module("block_" + std::to_string(blocks_.size()),
+                                      std::make_shared<nn::Block>(block_config(config, attention), attention)));
   }
   norm_ = register_module("norm", std::make_shared<nn::Norm>(config.norm, config.width));
 }

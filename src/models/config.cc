@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "models/layer_pattern.h"
 #include "models/model_size.h"
 
 namespace cosformer::models {
@@ -45,7 +46,9 @@ void require_blanks_can_be_skipped(const ModelConfig& c) {
 
 }  // namespace
 
-void add_settings(Settings& s, ModelConfig& c, bool with_input) {
+namespace {
+
+void add_without_pattern(Settings& s, ModelConfig& c, bool with_input) {
   nn::add_settings(s, c.attention);
   s.add("model.layers", c.layers, "The model has this many Transformer blocks.", 1, 1000);
   s.add("model.width", c.width, "Each token is a vector of this many numbers between the blocks.", 1, 65536);
@@ -63,7 +66,8 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
         {"before", "after"});
   s.add("model.positions", c.positions,
         "The model is told in this way where a token stands; grid: row and column of images. none suits cosformer, "
-        "whose weights know distances.",
+        "whose weights know distances. With model.pattern only layers that can have them have rotary and stochastic "
+        "ones.",
         {"none", "sinusoidal", "learned", "rotary", "grid", "stochastic"});
   s.add("model.scan", c.scan, "Images are read row by row; alternate: by every second layer column by column.",
         {"rows", "alternate"});
@@ -105,12 +109,22 @@ void add_settings(Settings& s, ModelConfig& c, bool with_input) {
         "The fullest training image has this many pixels above 0; 0: not counted.", 0, kMostCounted);
 }
 
-void apply_preset(ModelConfig& config, const Settings& settings) {
-  nn::apply_preset(config.attention, settings, config.causal);
+}  // namespace
+
+void add_settings(Settings& s, ModelConfig& c, bool with_input) {
+  add_without_pattern(s, c, with_input);
+  add_pattern_settings(s, c);
 }
 
-std::string label_of(const ModelConfig& config) {
-  return nn::label_of(config.attention, config.causal);
+void add_settings_to_write(Settings& s, ModelConfig& c) {
+  add_without_pattern(s, c, true);
+  if (!c.pattern.empty()) add_pattern_settings(s, c);
+}
+
+void apply_preset(ModelConfig& config, const Settings& settings) {
+  name_attention_of_pattern(config, settings);
+  nn::apply_preset(config.attention, settings, config.causal);
+  complete_pattern_options(config);
 }
 
 void require_heads_fit(const ModelConfig& c) {
@@ -138,13 +152,12 @@ void require_possible(const ModelConfig& c) {
   }
   require_scan_possible(c);
   require_blanks_can_be_skipped(c);
-  nn::require_possible(c.attention, c.causal);
-  nn::require_positions_possible(c.attention, c.positions);
+  require_attention_possible(c);
   require_memory(c, size_of(c, c.layers));
 }
 
 std::string to_toml(const ModelConfig& config) {
-  return toml_of(config, add_all);
+  return toml_of(config, add_settings_to_write);
 }
 
 ModelConfig model_config_from_toml(const std::string& text, const std::string& name) {

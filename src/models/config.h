@@ -27,6 +27,9 @@ struct InputConfig {
 struct ModelConfig {
   InputConfig input;
   nn::AttentionConfig attention;
+  // Mechanisms of the layers, repeated over them; empty: every layer has `attention`. What is said of those of other
+  // names, "softmax.convolution=4". Read through layer_pattern.h.
+  std::vector<std::string> pattern, pattern_options;
   std::int64_t layers = 2, width = 128, heads = 4;
   std::int64_t head_dim = 0;  // 0: width / heads
   std::int64_t feed_forward = 256;
@@ -43,6 +46,10 @@ struct ModelConfig {
 
 // Keys "model.*", "attention.*" and, with `with_input`, "input.*".
 void add_settings(Settings& settings, ModelConfig& config, bool with_input);
+
+// The same of a config that is written down, with "input.*": without the pattern where there is none, so that such
+// models are written, and hashed, as before there were patterns.
+void add_settings_to_write(Settings& settings, ModelConfig& config);
 
 // What the attention's name implies, for options that nobody has set.
 void apply_preset(ModelConfig& config, const Settings& settings);

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "models/layer_pattern.h"
+
 namespace cosformer::models {
 namespace {
 
@@ -29,19 +31,35 @@ bool has_horizon(const nn::AttentionConfig& attention) {
          (attention.name == "cosformer" || attention.name == "cosformer_plus" || attention.name == "linear");
 }
 
-double horizon_of(const ModelConfig& config) {
-  return config.attention.horizon > 0 ? config.attention.horizon
-                                      : static_cast<double>(config.input.max_length + own_tokens(config));
+double horizon_of(const ModelConfig& config, const nn::AttentionConfig& attention) {
+  return attention.horizon > 0 ? attention.horizon : static_cast<double>(config.input.max_length + own_tokens(config));
+}
+
+// The attention with the shortest horizon, of those that have one.
+std::optional<nn::AttentionConfig> nearest(const ModelConfig& config) {
+  std::optional<nn::AttentionConfig> found;
+  for (const nn::AttentionConfig& attention : attentions_of(config)) {
+    if (!has_horizon(attention)) continue;
+    if (!found || horizon_of(config, attention) < horizon_of(config, *found)) found = attention;
+  }
+  return found;
+}
+
+// The first attention that is made for one length.
+std::optional<nn::AttentionConfig> of_one_length(const ModelConfig& config) {
+  for (const nn::AttentionConfig& attention : attentions_of(config)) {
+    if (!reads_any_length(attention)) return attention;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::int64_t> longest_input(const ModelConfig& config) {
-  if (config.input.image_width > 0 || has_table(config) || !reads_any_length(config.attention)) {
-    return config.input.max_length;
-  }
-  if (!has_horizon(config.attention)) return std::nullopt;
-  return static_cast<std::int64_t>(horizon_of(config)) - own_tokens(config);
+  if (config.input.image_width > 0 || has_table(config) || of_one_length(config)) return config.input.max_length;
+  const std::optional<nn::AttentionConfig> limit = nearest(config);
+  if (!limit) return std::nullopt;
+  return static_cast<std::int64_t>(horizon_of(config, *limit)) - own_tokens(config);
 }
 
 std::string why_not_longer(const ModelConfig& config) {
@@ -50,20 +68,21 @@ std::string why_not_longer(const ModelConfig& config) {
     return fmt::format("model.positions=\"{}\" has a place for each token of its training's longest and no more",
                        config.positions);
   }
-  if (!reads_any_length(config.attention)) {
-    return fmt::format("model.attention=\"{}\" is made for the longest of its training", config.attention.name);
+  if (const std::optional<nn::AttentionConfig> attention = of_one_length(config)) {
+    return fmt::format("model.attention=\"{}\" is made for the longest of its training", attention->name);
   }
-  return config.attention.horizon > 0 ? "that is its attention.horizon"
-                                      : "its attention.horizon was left at the longest of its training";
+  const std::optional<nn::AttentionConfig> limit = nearest(config);
+  return limit && limit->horizon > 0 ? "that is its attention.horizon"
+                                     : "its attention.horizon was left at the longest of its training";
 }
 
 ModelConfig lengthened(const ModelConfig& config, std::int64_t length) {
   ModelConfig longer = config;
   longer.input.max_length = std::max(config.input.max_length, length);
-  if (has_horizon(config.attention)) {
-    longer.attention.horizon = horizon_of(config);
-  } else {
-    longer.attention.horizon = 0;  // not read, but no horizon may be below the greatest length
+  for (nn::AttentionConfig attention : attentions_of(config)) {
+    // Where it is not read it is left out: no horizon may be below the greatest length.
+    attention.horizon = has_horizon(attention) ? horizon_of(config, attention) : 0;
+    replace_attention(longer, attention);
   }
   return longer;
 }

@@ -7,14 +7,13 @@
 
 #include "base/error.h"
 #include "base/table.h"
+#include "models/layer_pattern.h"
 
 namespace cosformer::models {
 namespace {
 
 // Of what there is exactly one of, whichever the mechanism: the rest is small beside it, but for these.
-double numbers_of_mechanism(const ModelConfig& c, double length) {
-  const double heads = static_cast<double>(c.heads);
-  const nn::AttentionConfig& a = c.attention;
+double numbers_of_mechanism(const nn::AttentionConfig& a, double heads, double length) {
   if (a.name == "synthesizer") return a.variant == "random" ? heads * length * length : heads * length;
   if (a.name == "linformer") return std::min(static_cast<double>(a.rank), length) * length;
   return 0;
@@ -29,12 +28,16 @@ ModelSize size_of(const ModelConfig& c, std::int64_t layers, bool embeds) {
   const double inner = static_cast<double>(c.heads) * head_dim;
   ModelSize size;
   size.parameters = blocks * (2 * width * inner + 2 * width * static_cast<double>(c.feed_forward));
+  double turned = blocks;  // layers with rotary positions
   // Blocks beyond the encoder's may have another mechanism.
-  size.parameters += static_cast<double>(std::min(layers, c.layers)) * numbers_of_mechanism(c, length);
+  for (const nn::AttentionConfig& attention : layer_attentions(c)) {
+    size.parameters += numbers_of_mechanism(attention, static_cast<double>(c.heads), length);
+    if (!has_positions(c, attention)) --turned;
+  }
   if (embeds) size.parameters += width * static_cast<double>(c.input.vocabulary);
   if (c.positions == "learned") size.parameters += width * length;
   if (c.positions == "sinusoidal") size.tables += width * length;
-  if (c.positions == "rotary") size.tables += blocks * head_dim * length;
+  if (c.positions == "rotary") size.tables += turned * head_dim * length;
   return size;
 }
 

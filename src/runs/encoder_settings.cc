@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "models/layer_pattern.h"
 #include "runs/trained_models.h"
 
 namespace cosformer::runs {
@@ -55,8 +56,12 @@ void take_encoder_settings(RunConfig& config, const Settings& settings) {
   models::add_settings(own, model, false);
   own.read_toml(free_settings, "the classifier's settings");
   const std::int64_t longest = from.model.input.max_length;
-  const bool has_horizon = model.attention.name == "cosformer" || model.attention.name == "cosformer_plus";
-  if (has_horizon && model.attention.horizon == 0) model.attention.horizon = static_cast<double>(longest);
+  for (nn::AttentionConfig attention : models::attentions_of(model)) {
+    const bool has_horizon = attention.name == "cosformer" || attention.name == "cosformer_plus";
+    if (!has_horizon || attention.horizon > 0) continue;
+    attention.horizon = static_cast<double>(longest);
+    models::replace_attention(model, attention);
+  }
   config.model = model;
   if (config.data.max_length == 0) config.data.max_length = longest - (model.pooling == "cls" ? 1 : 0);
 }

@@ -1,6 +1,7 @@
 #include "runs/run_config.h"
 
 #include "base/error.h"
+#include "models/layer_pattern.h"
 #include "runs/encoder_settings.h"
 
 namespace cosformer::runs {
@@ -57,8 +58,7 @@ void apply_presets(RunConfig& config, const Settings& settings) {
 void require_possible(const RunConfig& config) {
   require_possible(config.train);
   if (is_recall(config)) data::require_possible(config.recall);
-  nn::require_possible(config.model.attention, config.model.causal);
-  nn::require_positions_possible(config.model.attention, config.model.positions);
+  models::require_attention_possible(config.model);
 }
 
 std::string to_toml(const RunConfig& config) {

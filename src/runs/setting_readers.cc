@@ -46,6 +46,8 @@ std::vector<Row> table() {
        all,
        {"data.task",
         "model.attention",
+        "model.pattern",
+        "model.pattern_options",
         "model.layers",
         "model.width",
         "model.heads",

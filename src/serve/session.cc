@@ -1,5 +1,6 @@
 #include "serve/session.h"
 
+#include <algorithm>
 #include <map>
 
 #include <ATen/ATen.h>
@@ -20,8 +21,11 @@ constexpr const char* kVersion = "1";
 const std::string kVersionKey = "cosformer.session", kModelKey = "model", kTokenizerKey = "tokenizer",
                   kConsumedKey = "consumed", kSeedKey = "seed", kCachedKey = "cached", kSumKey = "sha256";
 
+// In the caches of a hybrid, which has them in some layers, there are equally many.
 std::int64_t cached_tokens(const models::LmState& state) {
-  return state.layers.front().mechanism.length;
+  std::int64_t cached = 0;
+  for (const nn::LayerState& layer : state.layers) cached = std::max(cached, layer.mechanism.length);
+  return cached;
 }
 
 nn::NamedTensors tensors_of(const Session& session) {

@@ -21,18 +21,38 @@ double rounding_of(LanguageModel& model, const at::Tensor& tokens) {
 
 struct StreamCase {
   std::string attention, positions;
-  std::string name() const { return attention + "_" + positions; }
+  std::vector<std::string> pattern = {};
+  std::string name() const {
+    std::string text = attention + "_" + positions;
+    for (const std::string& mechanism : pattern) text += "_" + mechanism;
+    return text;
+  }
+  LanguageModelConfig config() const {
+    LanguageModelConfig c = tiny_language_model(attention, positions);
+    c.model.pattern = pattern;
+    if (!pattern.empty()) c.model.layers = static_cast<std::int64_t>(pattern.size());
+    return c;
+  }
 };
 
 std::vector<StreamCase> stream_cases() {
-  return {{"cosformer", "none"},         {"cosformer", "sinusoidal"}, {"cosformer_plus", "none"},
-          {"cosformer_plus", "learned"}, {"linear", "learned"},       {"softmax", "rotary"},
-          {"softmax", "learned"},        {"softmax", "none"},         {"performer", "rotary"}};
+  return {{"cosformer", "none"},
+          {"cosformer", "sinusoidal"},
+          {"cosformer_plus", "none"},
+          {"cosformer_plus", "learned"},
+          {"linear", "learned"},
+          {"softmax", "rotary"},
+          {"softmax", "learned"},
+          {"softmax", "none"},
+          {"performer", "rotary"},
+          {"cosformer_plus", "rotary", {"same", "softmax"}},
+          {"softmax", "none", {"softmax", "linear", "linear"}},
+          {"cosformer", "learned", {"cosformer", "softmax"}}};
 }
 
 class Streaming : public testing::TestWithParam<StreamCase> {
  protected:
-  std::shared_ptr<LanguageModel> model_ = seeded_model(tiny_language_model(GetParam().attention, GetParam().positions));
+  std::shared_ptr<LanguageModel> model_ = seeded_model(GetParam().config());
 };
 
 TEST_P(Streaming, AnySplitGivesTheLogitsOfTheWhole) {
@@ -150,8 +170,12 @@ TEST(LanguageModel, LearnedAnglesStreamToo) {
 
 TEST(LanguageModel, BeyondTheHorizonIsAnErrorThatSaysTheLimit) {
   at::NoGradGuard no_grad;
-  for (const StreamCase& c : {StreamCase{"cosformer", "none"}, {"softmax", "rotary"}, {"softmax", "learned"}}) {
-    const auto model = seeded_model(tiny_language_model(c.attention, c.positions));
+  for (const StreamCase& c : {StreamCase{"cosformer", "none"},
+                              {"softmax", "rotary"},
+                              {"softmax", "learned"},
+                              {"linear", "rotary", {"linear", "softmax"}},
+                              {"linear", "none", {"linear", "cosformer"}}}) {
+    const auto model = seeded_model(c.config());
     ASSERT_EQ(model->longest_stream(), 64) << c.name();
     LmState state = model->empty_state(1);
     model->stream(random_tokens(1, 64), state);

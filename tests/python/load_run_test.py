@@ -42,6 +42,9 @@ WITH_OPTIONS = [
     ["performer", "model.positions=rotary", "attention.convolution=3"],
     ["softmax"],
     ["softmax", "model.positions=learned", "attention.gate=true"],
+    ["hybrid"],
+    ["softmax", "model.pattern=cosformer,same,linear,performer", "model.layers=5", "model.positions=rotary",
+     "model.pattern_options=performer.features=20,linear.head_norm=true,linear.eps=0.001"],
     ["softmax", "model.positions=sinusoidal", "attention.head_norm=false", "model.norm=rms"],
 ]
 REFUSED = [  # with the words of the refusal

@@ -10,8 +10,12 @@
 
 namespace cosformer::serve {
 
+// `attention`: a mechanism, or "hybrid", whose first layer carries a state and whose second keeps keys and values.
 inline models::LanguageModelConfig byte_model_config(const std::string& attention, std::int64_t max_length) {
-  models::LanguageModelConfig c = models::tiny_language_model(attention, attention == "softmax" ? "rotary" : "none");
+  const bool is_hybrid = attention == "hybrid";
+  models::LanguageModelConfig c = models::tiny_language_model(is_hybrid ? "cosformer_plus" : attention,
+                                                              attention == "softmax" || is_hybrid ? "rotary" : "none");
+  if (is_hybrid) c.model.pattern = {"cosformer_plus", "softmax"};
   c.model.input.vocabulary = data::byte_tokenizer()->vocabulary();
   c.model.input.max_length = max_length;
   c.tokenizer = data::byte_tokenizer()->hash();

@@ -136,7 +136,7 @@ TEST_P(Sessions, ImpossibleNumbersWithARightChecksumAreRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Sessions, ::testing::Values("cosformer", "cosformer_plus", "softmax"),
+INSTANTIATE_TEST_SUITE_P(All, Sessions, ::testing::Values("cosformer", "cosformer_plus", "softmax", "hybrid"),
                          [](const auto& info) { return info.param; });
 
 TEST(Generator, SaysTheHorizonBeforeItReads) {

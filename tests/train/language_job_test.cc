@@ -20,13 +20,17 @@ using cosformer::testing::message_of;
 using cosformer::testing::TemporaryDirectory;
 using cosformer::testing::write_bytes;
 
-TEST(LanguageJob, LearnsAPeriodicTextBelowWhatCountingReaches) {
+class Learning : public ::testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(Learning, APeriodicTextBelowWhatCountingReaches) {
   const TemporaryDirectory folder;
   std::string text;
   for (int at = 0; at < 800; ++at) text += "one two one three.\n";
   write_bytes(folder.file("text.txt"), text);
-  const runs::RunConfig config = small_language_run(
-      folder, "lm", {"train.steps=120", "model.dropout=0", "train.eval_every=60", "data.window=32", "model.width=32"});
+  std::vector<std::string> assignments{"train.steps=120", "model.dropout=0", "train.eval_every=60", "data.window=32",
+                                       "model.width=32"};
+  assignments.insert(assignments.end(), GetParam().begin(), GetParam().end());
+  const runs::RunConfig config = small_language_run(folder, "lm", assignments);
   Watched watched;
   const TrainResult result = train_language_in(folder.file("run"), config, watched);
   const LanguageData data = open_text(config);
@@ -35,6 +39,12 @@ TEST(LanguageJob, LearnsAPeriodicTextBelowWhatCountingReaches) {
     EXPECT_LT(result.test.at("loss"), floor.nats / tokens) << floor.rule;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Language, Learning,
+                         ::testing::Values(std::vector<std::string>{},
+                                           std::vector<std::string>{"model.pattern=linear,softmax", "model.layers=2",
+                                                                    "model.positions=rotary"}),
+                         [](const auto& info) { return info.param.empty() ? "cosformer_plus" : "hybrid"; });
 
 struct Variant {
   std::string name, task;
@@ -63,7 +73,14 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"lm_carry_accumulated", "lm", {"data.carry=true", "data.max_length=48", "train.accumulate=2"}},
         Variant{"lm_carry_softmax",
                 "lm",
-                {"data.carry=true", "data.max_length=64", "model.attention=softmax", "model.positions=rotary"}}),
+                {"data.carry=true", "data.max_length=64", "model.attention=softmax", "model.positions=rotary"}},
+        Variant{"lm_carry_hybrid",
+                "lm",
+                {"data.carry=true", "data.max_length=64", "model.layers=2", "model.pattern=cosformer_plus,softmax",
+                 "model.positions=rotary"}},
+        Variant{"mlm_hybrid",
+                "mlm",
+                {"model.layers=2", "model.pattern=performer,softmax", "model.pattern_options=softmax.convolution=3"}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(LanguageJob, ACarriedStateMatters) {

@@ -27,6 +27,7 @@ namespace {
 struct Options {
   std::string contexts = "1024,4096,16384,65536,262144,1048576", batches = "1";
   std::string attention = "cosformer,cosformer_plus,softmax", json, plot;
+  std::vector<std::string> patterns;
   int threads = 0;
   LmDecodeCase model;
 };
@@ -51,6 +52,7 @@ nlohmann::ordered_json to_json(const Measured& m, int threads) {
                               {"vocabulary", m.c.vocabulary},
                               {"parameters", m.r.parameters},
                               {"context_is", m.c.consume ? "consumed" : "set"}};
+  if (!m.c.pattern.empty()) json["pattern"] = m.c.pattern;
   if (!m.r.skipped.empty()) {
     json["skipped"] = m.r.skipped;
     return json;
@@ -111,12 +113,21 @@ void bench_decode(Options& o) {
   kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here
   at::set_num_threads(o.threads);
   std::vector<std::vector<LmDecodeCase>> groups;  // of one attention and batch
+  std::vector<LmDecodeCase> models;
   for (const std::string& name : parse_names("--attention", o.attention, {"cosformer", "cosformer_plus", "softmax"})) {
+    models.push_back(m);
+    models.back().attention = name;
+  }
+  for (const std::string& pattern : o.patterns) {
+    models.push_back(m);
+    models.back().pattern = pattern;
+    models.back().attention = name_of(models.back());
+  }
+  for (const LmDecodeCase& model : models) {
     for (const long long batch : parse_numbers("--batch", o.batches, 1, 4096)) {
       groups.emplace_back();
       for (const long long context : parse_numbers("--contexts", o.contexts, 1, 1LL << 32)) {
-        LmDecodeCase c = m;
-        c.attention = name;
+        LmDecodeCase c = model;
         c.batch = batch;
         c.context = context;
         groups.back().push_back(c);
@@ -175,6 +186,10 @@ void add_bench_decode(CLI::App& app) {
   app.add_option("--attention", o->attention,
                  "Measures these mechanisms, separated by commas: cosformer, cosformer_plus, softmax.")
       ->capture_default_str();
+  app.add_option("--pattern", o->patterns,
+                 "Also measures a hybrid, whose layers have these mechanisms one after the other, repeated, as "
+                 "cosformer_plus,softmax; it may be given several times.")
+      ->allow_extra_args(false);
   count("--layers", m.layers, 1000, "The model has this many Transformer blocks.");
   count("--width", m.width, 65536, "Each token is a vector of this many numbers between the blocks.");
   count("--heads", m.heads, 1024, "Each attention has this many heads.");

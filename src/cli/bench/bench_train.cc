@@ -18,6 +18,7 @@
 #include "cli/terminal/numbers.h"
 #include "kernels/cpu/attention.h"
 #include "models/config.h"
+#include "models/layer_pattern.h"
 #include "nn/mechanisms/attention_config.h"
 #include "ops/plain_errors.h"
 
@@ -26,6 +27,7 @@ namespace {
 
 struct Options {
   std::string lengths = "1024,4096", attention = "cosformer,cosformer_plus,softmax", causal = "both";
+  std::vector<std::string> patterns;
   TrainCase model;
   std::string precision = "fp32", json, exchange;
   TrainEffort effort;
@@ -41,12 +43,17 @@ std::vector<TrainCase> cross_product(const Options& o) {
       o.causal == "both" ? std::vector<std::string>{"no", "yes"} : parse_names("--causal", o.causal, {"no", "yes"});
   for (const long long length : parse_numbers("--lengths", o.lengths, 1, 1LL << 30)) {
     for (const std::string& mask : masks) {
+      TrainCase c = o.model;
+      c.causal = mask == "yes";
+      c.length = length;
+      c.bfloat16 = o.precision == "bf16";
       for (const std::string& name : names) {
-        TrainCase c = o.model;
         c.attention = name;
-        c.causal = mask == "yes";
-        c.length = length;
-        c.bfloat16 = o.precision == "bf16";
+        cases.push_back(c);
+      }
+      for (const std::string& pattern : o.patterns) {
+        c.pattern = pattern;
+        c.attention = name_of(c);
         cases.push_back(c);
       }
     }
@@ -68,6 +75,7 @@ nlohmann::ordered_json to_json(const TrainCase& c, const TrainMeasurement& m) {
                               {"feed_forward", c.feed_forward},
                               {"dropout", c.dropout},
                               {"threads", c.threads}};
+  if (!c.pattern.empty()) line["pattern"] = c.pattern;
   const bool measured = m.skipped.empty();
   line["parameters"] = measured ? nlohmann::ordered_json(m.parameters) : nlohmann::ordered_json(nullptr);
   for (const auto& [name, value] : {std::pair{"median_ms", m.step.median_ms},
@@ -149,6 +157,15 @@ void bench_train(Options& o) {
     Settings settings;
     models::add_settings(settings, trial, false);
     for (const std::string& assignment : o.model.assignments) settings.assign(assignment);
+    trial.layers = o.model.layers;
+    for (const std::string& pattern : o.patterns) {
+      trial.attention = {};
+      trial.pattern = split_list(pattern);
+      Settings unset;
+      models::add_settings(unset, trial, false);
+      models::apply_preset(trial, unset);
+      models::require_attention_possible(trial);
+    }
   }
   kernels::cpu::chosen_kernels();  // a wrong COSFORMER_CPU_ISA is refused here, before threads start
   if (o.with_peers) o.attention = "cosformer,softmax";
@@ -187,6 +204,11 @@ void add_bench_train(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--attention", o->attention, "Measures these mechanisms, separated by commas, or all.")
       ->capture_default_str();
+  CLI::Option* patterns =
+      app.add_option("--pattern", o->patterns,
+                     "Also measures a hybrid, whose layers have these mechanisms one after the other, repeated, as "
+                     "cosformer_plus,softmax; it may be given several times.")
+          ->allow_extra_args(false);
   app.add_option("--set", m.assignments,
                  "Sets a setting of the model, KEY=VALUE, such as attention.feature_map=identity; it may be given "
                  "several times.")
@@ -219,7 +241,8 @@ void add_bench_train(CLI::App& app) {
       ->check(real_number(0.01, 1e6))
       ->capture_default_str();
   CLI::Option* peers =
-      app.add_flag("--peers", o->with_peers, "Also measures the same model written in torch, by turns.");
+      app.add_flag("--peers", o->with_peers, "Also measures the same model written in torch, by turns.")
+          ->excludes(patterns);
   app.add_option("--rounds", o->peers.rounds, "With --peers: ours and the peers take turns this many times.")
       ->check(whole_number(1, 1000))
       ->capture_default_str()

@@ -9,6 +9,7 @@
 
 #include "base/table.h"
 #include "models/language/language_model.h"
+#include "models/layer_pattern.h"
 #include "nn/mechanisms/attention_traits.h"
 #include "ops/plain_errors.h"
 
@@ -24,18 +25,30 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+std::int64_t softmax_layers(const models::ModelConfig& m) {
+  const std::vector<nn::AttentionConfig> layers = models::layer_attentions(m);
+  return std::count_if(layers.begin(), layers.end(), [](const auto& a) { return a.name == "softmax"; });
+}
+
 models::LanguageModelConfig config_of(const LmDecodeCase& c) {
   models::LanguageModelConfig config;
   models::ModelConfig& m = config.model;
   m.input.vocabulary = c.vocabulary;
   m.input.max_length = c.context + kNewTokens;
   m.causal = true;
-  m.attention = nn::preset_of(c.attention, true);
+  Settings settings;
+  models::add_settings(settings, m, false);
+  if (c.pattern.empty()) {
+    settings.set("model.attention", c.attention, "--attention");
+  } else {
+    settings.set("model.pattern", c.pattern, "--pattern");
+  }
+  models::apply_preset(m, settings);
   m.layers = c.layers;
   m.width = c.width;
   m.heads = c.heads;
   m.feed_forward = 4 * c.width;
-  m.positions = c.attention == "softmax" ? "rotary" : "none";
+  m.positions = softmax_layers(m) > 0 ? "rotary" : "none";
   m.dropout = 0;
   return config;
 }
@@ -47,15 +60,15 @@ void fill(models::LmState& state, const LmDecodeCase& c, at::Device device) {
     nn::MechanismState& m = layer.mechanism;
     if (layer.convolution.defined()) layer.convolution.normal_();
     for (at::Tensor& tensor : m.tensors) {
-      if (c.attention != "softmax") {
+      if (!models::LmState::is_cache(tensor)) {
         tensor.uniform_();
         continue;
       }
       std::vector<std::int64_t> shape = tensor.sizes().vec();
       shape[2] = c.context + kNewTokens;  // room for what follows, so that nothing is copied in between
       tensor = at::empty(shape, tensor.options()).normal_();
+      m.length = c.context;
     }
-    if (c.attention == "softmax") m.length = c.context;
   }
 }
 
@@ -69,9 +82,9 @@ at::ScalarType type_of(const LmDecodeCase& c) {
 
 // Of a cache of keys and values; nothing to speak of where the state does not grow.
 double expected_gigabytes(const LmDecodeCase& c) {
-  if (c.attention != "softmax") return 0;
+  const std::int64_t layers = softmax_layers(config_of(c).model);
   return 2.0 * static_cast<double>(at::elementSize(type_of(c))) *
-         static_cast<double>(c.layers * c.width * c.batch * (c.context + kNewTokens)) / 1e9;
+         static_cast<double>(layers * c.width * c.batch * (c.context + kNewTokens)) / 1e9;
 }
 
 // Bytes a millisecond that a copy reads and writes, of a size that no cache holds.
@@ -90,10 +103,17 @@ double copy_speed(at::Device device) {
 }
 
 // What a new token cannot do without: every weight is read, a carried state is read and written, a cache is read.
-double least_bytes(const models::LanguageModel& model, const models::LmState& state, const LmDecodeCase& c) {
+double least_bytes(const models::LanguageModel& model, const models::LmState& state) {
   double bytes = 0;
   for (const at::Tensor& p : model.parameters()) bytes += static_cast<double>(p.nbytes());
-  return bytes + (c.attention == "softmax" ? 1.0 : 2.0) * static_cast<double>(state.bytes());
+  double cached = 0;
+  for (const nn::LayerState& layer : state.layers) {
+    if (layer.mechanism.length == 0) continue;
+    for (const at::Tensor& tensor : layer.mechanism.tensors) {
+      cached += static_cast<double>(tensor.narrow(2, 0, layer.mechanism.length).numel() * tensor.element_size());
+    }
+  }
+  return bytes + 2.0 * static_cast<double>(state.bytes()) - cached;
 }
 
 // One context: its state, and how long its new tokens took.
@@ -127,7 +147,7 @@ class Decoding {
 
   // `speed`: of a copy, in bytes a millisecond.
   LmDecodeResult finish(const LmDecodeCase& c, double speed) {
-    result.limit_ms = least_bytes(model_, context_, c) / speed;
+    result.limit_ms = least_bytes(model_, context_) / speed;
     result.tokens = static_cast<long long>(times_.size());
     result.token = timing_of(std::move(times_));
     result.state_bytes = context_.bytes();
@@ -160,6 +180,13 @@ class Decoding {
 };
 
 }  // namespace
+
+std::string name_of(const LmDecodeCase& c) {
+  if (c.pattern.empty()) return c.attention;
+  const models::LanguageModelConfig config = config_of(c);
+  models::require_possible(config);
+  return models::label_of(config.model);
+}
 
 std::vector<LmDecodeResult> measure_lm_decode(const std::vector<LmDecodeCase>& cases) {
   at::NoGradGuard no_grad;

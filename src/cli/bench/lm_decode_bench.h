@@ -11,6 +11,7 @@ namespace cosformer::cli {
 
 struct LmDecodeCase {
   std::string attention = "cosformer", device = "cpu";
+  std::string pattern;            // in place of `attention`: mechanisms of the layers, separated by commas
   std::string dtype = "float32";  // or bfloat16: of weights, and of the cache of keys and values
   long long context = 1024, batch = 1;
   long long layers = 4, width = 256, heads = 4, vocabulary = 258;
@@ -27,6 +28,9 @@ struct LmDecodeResult {
   double prompt_seconds = 0;  // with `consume`
   std::string skipped;        // why there is no measurement
 };
+
+// What the case is called in tables: its mechanism, or the hybrid. Throws UserError for a pattern that cannot be.
+std::string name_of(const LmDecodeCase& c);
 
 // Cases that differ in their contexts alone. They take turns of a few tokens on one model, so that a machine whose
 // speed drifts is equally fast for all.

@@ -12,6 +12,7 @@
 
 #include "base/table.h"
 #include "cli/memory/allocation_peak.h"
+#include "models/layer_pattern.h"
 #include "nn/mechanisms/attention_traits.h"
 #include "ops/torch_compat.h"
 #include "runs/device.h"
@@ -32,7 +33,11 @@ models::ModelConfig model_config(const TrainCase& c) {
   models::ModelConfig config;
   Settings settings;
   models::add_settings(settings, config, false);
-  settings.set("model.attention", c.attention, "--attention");
+  if (c.pattern.empty()) {
+    settings.set("model.attention", c.attention, "--attention");
+  } else {
+    settings.set("model.pattern", c.pattern, "--pattern");
+  }
   for (const std::string& assignment : c.assignments) settings.assign(assignment);
   config.causal = c.causal;  // the preset depends on it
   models::apply_preset(config, settings);
@@ -87,17 +92,24 @@ class ResidentPeak {
 // What cannot be causal, and steps that would not end or not fit, are not started: softmax without a fused kernel and
 // synthesizer form N×N matrices, one_vs_each also compares N³ pairs of keys.
 std::string why_skip(const TrainCase& c, const TrainEffort& effort) {
-  const std::string& no_causal = nn::traits_of(c.attention).no_causal;
-  if (c.causal && !no_causal.empty()) return "cannot be causal: " + no_causal;
-  const bool in_cubes = c.attention == "one_vs_each", in_squares = in_cubes || c.attention == "synthesizer";
-  if ((c.attention != "softmax" && !in_squares) || c.device != "cpu") return "";
+  double in_squares = 0, in_cubes = 0, synthesizers = 0;  // layers
+  for (const nn::AttentionConfig& attention : models::layer_attentions(model_config(c))) {
+    const std::string& no_causal = nn::traits_of(attention.name).no_causal;
+    if (c.causal && !no_causal.empty()) return "cannot be causal: " + no_causal;
+    if (attention.name == "one_vs_each") ++in_cubes;
+    if (attention.name == "synthesizer") ++synthesizers;
+    if (attention.name == "softmax") ++in_squares;
+  }
+  const bool needs_matrices = !ops::kHasFusedSoftmax || in_cubes + synthesizers > 0;
+  in_squares += in_cubes + synthesizers;
+  if (in_squares == 0 || c.device != "cpu") return "";
   const double scores = static_cast<double>(c.batch * c.heads) * static_cast<double>(c.length * c.length);
-  const double flops = 12 * scores * static_cast<double>(c.width / c.heads * c.layers);
-  const double comparisons = in_cubes ? 2 * scores * static_cast<double>(c.length * c.layers) : 0;
+  const double flops = 12 * scores * static_cast<double>(c.width / c.heads) * in_squares;
+  const double comparisons = 2 * scores * static_cast<double>(c.length) * in_cubes;
   const double seconds = flops / (20e9 * c.threads) + comparisons / (2e8 * c.threads);
   if (seconds > effort.most_seconds) return fmt::format("would take about {} s a step", significant(seconds, 2));
-  if (!ops::kHasFusedSoftmax || in_squares) {
-    const double bytes = scores * 4 * static_cast<double>((c.causal ? 3 : 2) * c.layers + 2);
+  if (needs_matrices) {
+    const double bytes = scores * 4 * ((c.causal ? 3 : 2) * in_squares + 2);
     const double available = available_memory();
     if (available > 0 && bytes > 0.8 * available) {
       return fmt::format("needs {} for its N×N matrices, {} are there", human_bytes(bytes), human_bytes(available));
@@ -120,7 +132,7 @@ class Training {
     train::StepOptions options;
     options.device = at::Device(c.device);
     options.bfloat16 = c.bfloat16;
-    options.is_always_the_same = !nn::changes_while_training(model->config().attention);
+    options.is_always_the_same = !models::changes_while_training(model->config());
     parameters_ = std::make_unique<train::FlatParameters>(*model);
     optimizer_ = std::make_unique<train::AdamW>(*parameters_, config_);
     step_ = std::make_unique<train::TrainingStep>(
@@ -184,6 +196,10 @@ Timing repeated(const TrainCase& c, const TrainEffort& effort, const Measure& mi
 }
 
 }  // namespace
+
+std::string name_of(const TrainCase& c) {
+  return c.pattern.empty() ? c.attention : models::label_of(model_config(c));
+}
 
 double available_memory() {
   return kilobytes_field("/proc/meminfo", "MemAvailable");

@@ -11,6 +11,7 @@ namespace cosformer::cli {
 
 struct TrainCase {
   std::string attention;
+  std::string pattern;                   // in place of `attention`: mechanisms of the layers, separated by commas
   std::vector<std::string> assignments;  // further settings of the model: "attention.feature_map=identity"
   bool causal = false;
   long long length = 1024, batch = 4;
@@ -36,6 +37,9 @@ struct TrainEffort {
   double seconds = 2;        // how long to repeat steps
   double most_seconds = 60;  // a step expected to take longer is skipped
 };
+
+// What the case is called in tables: its mechanism, or the hybrid.
+std::string name_of(const TrainCase& c);
 
 // With `exchange`, the weights before the first step and the batch are written to that safetensors file, for another
 // program to do the same steps. Throws UserError for a model that cannot be built.

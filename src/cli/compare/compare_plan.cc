@@ -106,6 +106,7 @@ class TaskPlanner {
                    .string();
     try {
       cell.config = run_config_of(config_, task_, model, seed);
+      if (!cell.config.model.pattern.empty()) r.attention = models::label_of(cell.config.model);
       r.is_language = cell.config.data.task == "lm";
       build(cell);
     } catch (const UserError& error) {

@@ -39,7 +39,7 @@ std::string number_text(double value) {
 
 // Whether a setting is one of those that bench train takes.
 bool is_of_model(const std::string& key) {
-  return key.rfind("attention.", 0) == 0;
+  return key.starts_with("attention.") || key.starts_with("model.pattern");
 }
 
 // What every measurement has in common.
@@ -65,7 +65,10 @@ std::vector<std::string> shared_arguments(const CompareConfig& config) {
                                      "--seconds",      number_text(config.speed.seconds),
                                      "--most-seconds", number_text(config.speed.step_seconds)};
   for (const TomlValue& value : config.settings) {
-    if (is_of_model(value.key)) arguments.insert(arguments.end(), {"--set", value.key + "=" + value.items.front()});
+    if (!is_of_model(value.key)) continue;
+    std::string text;  // a list, as of model.pattern, has several
+    for (const std::string& item : value.items) text += (text.empty() ? "" : ",") + item;
+    arguments.insert(arguments.end(), {"--set", value.key + "=" + text});
   }
   for (const std::string& assignment : config.assignments) {
     if (is_of_model(assignment)) arguments.insert(arguments.end(), {"--set", assignment});

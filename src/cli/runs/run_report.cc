@@ -86,7 +86,7 @@ std::string advice_for(const std::vector<EvaluatedRun>& runs, const std::vector<
     const std::string& task = run.config.data.task;
     seen.reads_text = task == "text_files" || task == "text_pairs" || task == "text";
     seen.has_initial_weights = !run.config.train.init.empty();
-    seen.is_plain = run.config.model.attention.name == "cosformer";
+    seen.is_plain = run.config.model.attention.name == "cosformer" && run.config.model.pattern.empty();
     text += "\n" + (runs.size() > 1 ? run.folder + ": " : std::string()) +
             floor_advice(percent(run.evaluation.accuracy), best->rule, percent(best->accuracy), seen);
   }

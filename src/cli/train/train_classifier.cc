@@ -7,7 +7,7 @@
 #include "cli/terminal/progress_line.h"
 #include "cli/train/curves.h"
 #include "cli/train/train_run.h"
-#include "nn/positions/token_order_note.h"
+#include "models/layer_pattern.h"
 #include "runs/checkpoint.h"
 #include "runs/data_record.h"
 #include "runs/run_tokenizer.h"
@@ -41,7 +41,7 @@ void train_classifier(const train::TrainRequest& request) {
   runs::keep_data_record(request.run, record);
   log.write(task.description);
   log.write(data::describe_classes(record.classes));
-  log.write_note(nn::note_on_order(config.model.attention, config.model.positions, config.model.causal));
+  log.write_note(models::note_on_order(config.model));
   for (const std::string& note : task.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
   const std::vector<data::Floor> floors = data::floors(*text.train, *text.test);

@@ -53,8 +53,8 @@ bool is_kept(const std::string& key) {
 std::string default_folder(const runs::RunConfig& config) {
   std::string name;
   if (holds_own_data(config.data.task) && !config.data.path.empty()) name = name_of_data(config.data.path);
-  return "runs/" + (name.empty() ? config.data.task : name) + "-" + config.model.attention.name + "-" +
-         std::to_string(config.train.seed);
+  const std::string attention = config.model.pattern.empty() ? config.model.attention.name : "hybrid";
+  return fmt::format("runs/{}-{}-{}", name.empty() ? config.data.task : name, attention, config.train.seed);
 }
 
 train::TrainRequest continuation_of(const std::string& run, const std::vector<Assignment>& changes) {

@@ -10,7 +10,7 @@
 #include "cli/train/curves.h"
 #include "cli/train/train_run.h"
 #include "data/baselines/lm_floor.h"
-#include "nn/positions/token_order_note.h"
+#include "models/layer_pattern.h"
 #include "runs/run_tokenizer.h"
 #include "train/jobs/language_job.h"
 
@@ -52,7 +52,7 @@ void train_language(const train::TrainRequest& request) {
   RunLog log(request.run);
   log.write(data.description);
   const models::ModelConfig& model = request.config.model;
-  log.write_note(nn::note_on_order(model.attention, model.positions, model.causal));
+  log.write_note(models::note_on_order(model));
   for (const std::string& note : data.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
   const bool autoregressive = request.config.data.task == "lm";

@@ -11,7 +11,7 @@
 #include "cli/train/curves.h"
 #include "cli/train/train_run.h"
 #include "data/baselines/text_to_text_floor.h"
-#include "nn/positions/token_order_note.h"
+#include "models/layer_pattern.h"
 #include "runs/data_record.h"
 #include "runs/run_tokenizer.h"
 #include "runs/trained_models.h"
@@ -61,7 +61,7 @@ void train_text_to_text(const train::TrainRequest& request) {
   log.write(data.task.description);
   runs::keep_data_record(request.run, runs::data_record_of(data.task));
   const models::ModelConfig& model = request.config.model;
-  log.write_note(nn::note_on_order(model.attention, model.positions, model.causal));
+  log.write_note(models::note_on_order(model));
   for (const std::string& note : data.task.notes) log.write("note: " + note);
   const train::TrainResult result = run_job(request, job, log);
   log.write(draw_curves(request.run, {}));  // the floors are those of whole answers, not of tokens

@@ -4,13 +4,25 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "models/layer_pattern.h"
 #include "models/model_size.h"
 
 namespace cosformer::models {
 namespace {
 
+void add_tokenizer(Settings& s, LanguageModelConfig& c) {
+  s.add("tokenizer.hash", c.tokenizer,
+        "The model was trained with the tokenizer of this hash; another one is refused.");
+}
+
 void add_all(Settings& settings, LanguageModelConfig& config) {
   add_settings(settings, config, true);
+}
+
+void add_to_write(Settings& settings, LanguageModelConfig& config) {
+  add_settings_to_write(settings, config.model);
+  add_settings(settings, config.language);
+  add_tokenizer(settings, config);
 }
 
 }  // namespace
@@ -27,9 +39,7 @@ void add_settings(Settings& s, LanguageOptions& o) {
 void add_settings(Settings& s, LanguageModelConfig& c, bool with_input) {
   add_settings(s, c.model, with_input);
   add_settings(s, c.language);
-  if (with_input)
-    s.add("tokenizer.hash", c.tokenizer,
-          "The model was trained with the tokenizer of this hash; another one is refused.");
+  if (with_input) add_tokenizer(s, c);
 }
 
 std::vector<std::int64_t> cutoffs_of(const LanguageOptions& options, std::int64_t vocabulary) {
@@ -68,8 +78,7 @@ void require_possible(const LanguageModelConfig& c) {
                     "set fewer, or a smaller language.cutoff_divisor",
                     m.width, cutoffs.size()));
   }
-  nn::require_possible(m.attention, m.causal);
-  nn::require_positions_possible(m.attention, m.positions);
+  require_attention_possible(m);
   require_memory(m, size_of(c));
 }
 
@@ -78,7 +87,7 @@ ModelSize size_of(const LanguageModelConfig& c) {
 }
 
 std::string to_toml(const LanguageModelConfig& config) {
-  return toml_of(config, add_all);
+  return toml_of(config, add_to_write);
 }
 
 LanguageModelConfig language_model_config_from_toml(const std::string& text, const std::string& name) {

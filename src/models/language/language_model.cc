@@ -8,14 +8,16 @@
 #include "base/error.h"
 #include "models/block_config.h"
 #include "models/language/lm_losses.h"
+#include "models/layer_pattern.h"
 #include "nn/embedding.h"
 #include "nn/full_precision.h"
 
 namespace cosformer::models {
 namespace {
 
-LanguageModelConfig checked(const LanguageModelConfig& config) {
+LanguageModelConfig checked(LanguageModelConfig config) {
   require_possible(config);
+  complete_pattern_options(config.model);
   return config;
 }
 
@@ -33,10 +35,9 @@ LanguageModel::LanguageModel(const LanguageModelConfig& config) : config_(checke
     token_embedding_ = register_module("token_embedding", token_embedding(m.input.vocabulary, m.width, deviation));
   }
   positions_.emplace(*this, m.positions, m.input.max_length, m.width, deviation);
-  const nn::BlockConfig block = block_config(m);
-  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
-    blocks_.push_back(
-        register_module("block_" + std::to_string(layer), std::make_shared<nn::Block>(block, m.attention)));
+  for (const nn::AttentionConfig& attention : layer_attentions(m)) {
+    blocks_.push_back(register_module("block_" + std::to_string(blocks_.size()),
+                                      std::make_shared<nn::Block>(block_config(m, attention), attention)));
   }
   norm_ = register_module("norm", std::make_shared<nn::Norm>(m.norm, m.width));
   if (!config.language.tied && cutoffs.empty()) {
@@ -108,7 +109,12 @@ at::Tensor LanguageModel::stream_hidden(const at::Tensor& tokens, LmState& state
 
 std::optional<std::int64_t> LanguageModel::longest_stream() const {
   if (positions_->adds()) return config_.model.input.max_length;
-  return blocks_.front()->attention->longest_stream();
+  std::optional<std::int64_t> longest;
+  for (const auto& block : blocks_) {
+    const std::optional<std::int64_t> own = block->attention->longest_stream();
+    if (own.has_value()) longest = std::min(*own, longest.value_or(*own));
+  }
+  return longest;
 }
 
 std::int64_t LanguageModel::parameter_count() const {

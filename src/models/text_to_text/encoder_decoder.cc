@@ -9,6 +9,7 @@
 #include "base/formats/safetensors.h"
 #include "models/block_config.h"
 #include "models/language/lm_losses.h"
+#include "models/layer_pattern.h"
 #include "models/model_size.h"
 #include "models/trained_weights.h"
 #include "nn/embedding.h"
@@ -17,8 +18,9 @@
 namespace cosformer::models {
 namespace {
 
-EncoderDecoderConfig checked(const EncoderDecoderConfig& config) {
+EncoderDecoderConfig checked(EncoderDecoderConfig config) {
   require_possible(config);
+  complete_pattern_options(config.model);
   return config;
 }
 
@@ -30,14 +32,13 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(che
   const double deviation = embedding_deviation(m);
   token_embedding_ = register_module("token_embedding", token_embedding(m.input.vocabulary, m.width, deviation));
   positions_.emplace(*this, m.positions, m.input.max_length, m.width, deviation);
-  const nn::BlockConfig encoder = block_config(m);
-  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
-    encoder_blocks_.push_back(
-        register_module("encoder_block_" + std::to_string(layer), std::make_shared<nn::Block>(encoder, m.attention)));
+  for (const nn::AttentionConfig& attention : layer_attentions(m)) {
+    encoder_blocks_.push_back(register_module("encoder_block_" + std::to_string(encoder_blocks_.size()),
+                                              std::make_shared<nn::Block>(block_config(m, attention), attention)));
   }
   encoder_norm_ = register_module("encoder_norm", std::make_shared<nn::Norm>(m.norm, m.width));
   m.causal = true;
-  const nn::BlockConfig decoder = block_config(m);
+  const nn::BlockConfig decoder = block_config(m, config.decoder);
   for (std::int64_t layer = 0; layer < config.decoder_layers; ++layer) {
     decoder_blocks_.push_back(
         register_module("decoder_block_" + std::to_string(layer),

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "models/layer_pattern.h"
 #include "models/model_size.h"
 #include "nn/cross_attention.h"
 #include "nn/mechanisms/attention_options.h"
@@ -30,11 +31,20 @@ void checked(const std::string& whose, const Check& check) {
   }
 }
 
-void add_all(Settings& s, EncoderDecoderConfig& c) {
-  add_settings(s, c.model, true);
+void add_own(Settings& s, EncoderDecoderConfig& c) {
   s.add("decoder.layers", c.decoder_layers, "The decoder has this many blocks.", 1, 1000);
   s.add("tokenizer.hash", c.tokenizer,
         "The model was trained with the tokenizer of this hash; another one is refused.");
+}
+
+void add_all(Settings& s, EncoderDecoderConfig& c) {
+  add_settings(s, c.model, true);
+  add_own(s, c);
+}
+
+void add_to_write(Settings& s, EncoderDecoderConfig& c) {
+  add_settings_to_write(s, c.model);
+  add_own(s, c);
 }
 
 void add_attention(Settings& s, nn::AttentionConfig& c) {
@@ -91,7 +101,7 @@ EncoderDecoderConfig encoder_decoder_config(const ModelConfig& model, const Deco
 }
 
 std::string label_of(const EncoderDecoderConfig& c) {
-  std::string label = nn::label_of(c.model.attention, false);
+  std::string label = label_of(c.model);
   if (c.decoder.name != c.model.attention.name) label += ", decoder " + nn::label_of(c.decoder, true);
   if (c.cross.name != c.model.attention.name) label += ", cross " + c.cross.name;
   return label;
@@ -107,10 +117,7 @@ void require_possible(const EncoderDecoderConfig& c) {
     throw UserError(fmt::format(
         "settings: model.positions={} is not for text_to_text; set learned, sinusoidal, rotary or none", m.positions));
   }
-  checked("the encoder's attention", [&] {
-    nn::require_possible(m.attention, false);
-    nn::require_positions_possible(m.attention, m.positions);
-  });
+  checked("the encoder's attention", [&] { require_attention_possible(m); });
   checked("the decoder's attention (text_to_text.decoder_attention chooses another one)", [&] {
     nn::require_possible(c.decoder, true);
     nn::require_positions_possible(c.decoder, m.positions);
@@ -126,7 +133,7 @@ ModelSize size_of(const EncoderDecoderConfig& c) {
 }
 
 std::map<std::string, std::string> to_metadata(const EncoderDecoderConfig& config) {
-  return {{kEncoderDecoderKey, toml_of(config, add_all)},
+  return {{kEncoderDecoderKey, toml_of(config, add_to_write)},
           {kDecoderKey, toml_of(config.decoder, add_attention)},
           {kCrossKey, toml_of(config.cross, add_attention)}};
 }

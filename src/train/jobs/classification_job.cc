@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "data/dataset/fingerprint.h"
-#include "nn/mechanisms/attention_traits.h"
+#include "models/layer_pattern.h"
 #include "runs/device.h"
 #include "train/inputs/batching.h"
 #include "train/inputs/image_symmetries.h"
@@ -103,7 +103,7 @@ double ClassificationJob::rate_of(const std::string& parameter) const {
 }
 
 bool ClassificationJob::is_always_the_same() const {
-  return !nn::changes_while_training(model_->config().attention);
+  return !models::changes_while_training(model_->config());
 }
 
 void ClassificationJob::begin(data::StreamPosition position, bool few_shapes) {

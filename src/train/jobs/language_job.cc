@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "data/dataset/fingerprint.h"
 #include "models/language/language_model_file.h"
-#include "nn/mechanisms/attention_traits.h"
+#include "models/layer_pattern.h"
 #include "runs/device.h"
 #include "train/inputs/batching.h"
 #include "train/training_step.h"
@@ -125,7 +125,7 @@ std::map<std::string, std::string> LanguageJob::metadata() const {
 // With documents kept apart their number, with a carried state what it holds differ from batch to batch.
 bool LanguageJob::is_always_the_same() const {
   return !config_.text.documents_apart && !config_.text.carry && !model_->losses_wait() &&
-         !nn::changes_while_training(model_->config().model.attention);
+         !models::changes_while_training(model_->config().model);
 }
 
 void LanguageJob::begin(data::StreamPosition position, bool) {

@@ -11,6 +11,7 @@
 #include "base/table.h"
 #include "data/batches/lm_batches.h"
 #include "data/dataset/fingerprint.h"
+#include "models/layer_pattern.h"
 #include "nn/mechanisms/attention_traits.h"
 #include "runs/device.h"
 #include "train/inputs/batching.h"
@@ -76,7 +77,7 @@ std::map<std::string, std::string> TextToTextJob::metadata() const {
 
 bool TextToTextJob::is_always_the_same() const {
   const models::EncoderDecoderConfig& c = model_->config();
-  return !nn::changes_while_training(c.model.attention) && !nn::changes_while_training(c.decoder) &&
+  return !models::changes_while_training(c.model) && !nn::changes_while_training(c.decoder) &&
          !nn::changes_while_training(c.cross);
 }
 
