@@ -151,6 +151,34 @@ TEST(LayerPattern, RotaryPositionsAreOfTheLayersThatTakeThem) {
   EXPECT_THROW(outputs("rotary", "linear"), UserError);
 }
 
+// Numbers that a model has, and those that are known before it is built, which are at most as many.
+struct Counts {
+  double built = 0, predicted = 0;
+};
+
+Counts counts_of(const LanguageModelConfig& config) {
+  return {static_cast<double>(LanguageModel(config).parameter_count()), size_of(config).parameters};
+}
+
+// From models that have one mechanism alone: what a second layer adds, for each layer, and once what is around them.
+Counts sum_of_layers(const LanguageModelConfig& config) {
+  Counts sum;
+  for (const nn::AttentionConfig& attention : layer_attentions(config.model)) {
+    LanguageModelConfig alone = config;
+    alone.model.pattern = alone.model.pattern_options = {};
+    alone.model.attention = attention;
+    if (config.model.positions == "rotary") alone.model.positions = "none";  // they have no parameters
+    alone.model.layers = 1;
+    const Counts one = counts_of(alone);
+    alone.model.layers = 2;
+    const Counts two = counts_of(alone);
+    if (sum.built == 0) sum = {2 * one.built - two.built, 2 * one.predicted - two.predicted};
+    sum.built += two.built - one.built;
+    sum.predicted += two.predicted - one.predicted;
+  }
+  return sum;
+}
+
 TEST(LayerPattern, AnyHybridStreamsAndIsCountedBeforeItIsBuilt) {
   at::NoGradGuard no_grad;
   const auto seed = std::random_device{}();
@@ -176,9 +204,10 @@ TEST(LayerPattern, AnyHybridStreamsAndIsCountedBeforeItIsBuilt) {
     complete_pattern_options(m);
     SCOPED_TRACE(label_of(m) + ", " + std::to_string(m.layers) + " layers, positions " + m.positions);
     const auto model = seeded_model(config);
-    const ModelSize size = size_of(config);
-    EXPECT_LE(size.parameters, static_cast<double>(model->parameter_count()));
-    EXPECT_GE(1.5 * size.parameters, static_cast<double>(model->parameter_count()));
+    const Counts expected = sum_of_layers(config);
+    EXPECT_EQ(static_cast<double>(model->parameter_count()), expected.built);
+    EXPECT_EQ(size_of(config).parameters, expected.predicted);
+    EXPECT_LE(expected.predicted, expected.built);
     model->to(at::kDouble);
     const at::Tensor tokens = random_tokens(2, 48), whole = model->forward(tokens);
     LmState state = model->empty_state(2);
@@ -190,6 +219,18 @@ TEST(LayerPattern, AnyHybridStreamsAndIsCountedBeforeItIsBuilt) {
     }
     EXPECT_TRUE(at::allclose(at::cat(parts, 1), whole, 1e-9, 1e-9));
   }
+}
+
+// Linformer's projections have a place for each token, and are counted for the layers that have them.
+TEST(LayerPattern, NumbersThatGrowWithTheLengthAreCountedInTheirLayers) {
+  const auto predicted = [](const std::string& pattern) {
+    return size_of(config_of({"model.pattern=" + pattern, "model.attention=softmax"}), 4).parameters;
+  };
+  const double plain = predicted("softmax"), half = predicted("softmax,linformer"),
+               quarter = predicted("same,same,same,linformer");
+  EXPECT_EQ(half - plain, 2 * (quarter - plain));
+  EXPECT_EQ(quarter - plain, 48 * 48);
+  EXPECT_EQ(size_of(config_of({"model.pattern=linear,softmax", "model.positions=rotary"}), 4).tables, 2 * 8 * 48);
 }
 
 TEST(LayerPattern, CachesGrowBesideStatesThatDoNot) {

@@ -91,7 +91,9 @@ data::TaskData open_data(const runs::RunConfig& config) {
 std::vector<Looked> fresh_models(const Options& o, const data::TaskData& task) {
   std::vector<Looked> all;
   for (const std::string& name : split_list(o.attention)) {
-    Looked looked{name + ", untrained", nullptr, fresh_config(o, name)};
+    Looked looked{"", nullptr, fresh_config(o, name)};
+    const bool is_hybrid = !looked.config.model.pattern.empty();
+    looked.name = (is_hybrid ? models::label_of(looked.config.model) : name) + ", untrained";
     models::ModelConfig model = looked.config.model;
     model.input = runs::input_of(task);
     at::manual_seed(static_cast<std::uint64_t>(looked.config.train.seed));
