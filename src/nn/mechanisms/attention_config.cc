@@ -87,7 +87,9 @@ std::vector<std::string> attention_names() {
 }
 
 void add_settings(Settings& s, AttentionConfig& c) {
-  s.add("model.attention", c.name, "Chooses the attention mechanism of every layer.", attention_names());
+  s.add("model.attention", c.name,
+        "Chooses the attention mechanism of every layer, but of those that model.pattern gives another one.",
+        attention_names());
   struct Adder {
     Settings& s;
     AttentionConfig& c;
