@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "nn/autocast.h"
+#include "nn/row_products.h"
 
 namespace cosformer::nn {
 namespace {
@@ -43,7 +44,7 @@ struct WithBias : torch::autograd::Function<WithBias> {
 }  // namespace
 
 at::Tensor linear(const torch::nn::Linear& layer, const at::Tensor& x) {
-  if (!layer->bias.defined()) return at::linear(x, layer->weight);
+  if (!layer->bias.defined() || goes_row_by_row(x, layer->weight)) return product(x, layer->weight, layer->bias);
   if (!is_autocast(x)) return WithBias::apply(x, layer->weight, layer->bias);
   const at::ScalarType type = product_type(x);
   return WithBias::apply(x.to(type), layer->weight.to(type), layer->bias.to(type));

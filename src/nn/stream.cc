@@ -1,13 +1,17 @@
 #include "nn/stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/ATen.h>
 
 namespace cosformer::nn {
 
+StreamClock::StreamClock(std::vector<std::int64_t> consumed, at::Device device)
+    : consumed_(std::move(consumed)), position_(at::tensor(consumed_, at::kLong).to(device)) {}
+
 StreamClock::StreamClock(std::int64_t batch, at::Device device, std::int64_t consumed)
-    : consumed_(static_cast<std::size_t>(batch), consumed), position_(at::tensor(consumed_, at::kLong).to(device)) {}
+    : StreamClock(std::vector<std::int64_t>(static_cast<std::size_t>(batch), consumed), device) {}
 
 std::int64_t StreamClock::most_consumed() const {
   return consumed_.empty() ? 0 : *std::max_element(consumed_.begin(), consumed_.end());

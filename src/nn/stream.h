@@ -14,6 +14,7 @@ class StreamClock {
  public:
   StreamClock() = default;
   StreamClock(std::int64_t batch, at::Device device, std::int64_t consumed = 0);  // of each row
+  StreamClock(std::vector<std::int64_t> consumed, at::Device device);
 
   const std::vector<std::int64_t>& consumed() const { return consumed_; }
   std::int64_t most_consumed() const;

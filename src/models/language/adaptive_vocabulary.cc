@@ -7,6 +7,7 @@
 #include "models/language/lm_losses.h"
 #include "nn/embedding.h"
 #include "nn/full_precision.h"
+#include "nn/row_products.h"
 
 namespace cosformer::models {
 
@@ -47,7 +48,7 @@ at::Tensor AdaptiveVocabulary::embed(const at::Tensor& tokens) {
     const at::Tensor place = (tokens - band.begin).to(at::kLong);
     const at::Tensor inside = (place >= 0).logical_and(place < band.size).unsqueeze(-1);
     at::Tensor x = nn::embed(band.embedding, place.clamp(0, band.size - 1));
-    if (band.in_proj.defined()) x = at::matmul(x, band.in_proj.t());
+    if (band.in_proj.defined()) x = nn::product(x, band.in_proj);
     x = x * inside.to(x.scalar_type());
     sum = sum.defined() ? sum + x : x;
   }
@@ -55,11 +56,11 @@ at::Tensor AdaptiveVocabulary::embed(const at::Tensor& tokens) {
 }
 
 at::Tensor AdaptiveVocabulary::log_probabilities(const at::Tensor& hidden) {
-  const at::Tensor head = at::log_softmax(nn::at_least_float(at::matmul(hidden, head_weight().t())), -1);
+  const at::Tensor head = at::log_softmax(nn::at_least_float(nn::product(hidden, head_weight())), -1);
   std::vector<at::Tensor> parts{head.narrow(-1, 0, bands_.front().size)};
   for (std::size_t at = 1; at < bands_.size(); ++at) {
     const Band& band = bands_[at];
-    const at::Tensor inner = at::matmul(at::matmul(hidden, band.out_proj.t()), band.out_weight.t());
+    const at::Tensor inner = nn::product(nn::product(hidden, band.out_proj), band.out_weight);
     const std::int64_t chosen = bands_.front().size + static_cast<std::int64_t>(at) - 1;
     parts.push_back(at::log_softmax(nn::at_least_float(inner), -1) + head.narrow(-1, chosen, 1));
   }

@@ -11,6 +11,7 @@
 #include "models/layer_pattern.h"
 #include "nn/embedding.h"
 #include "nn/full_precision.h"
+#include "nn/row_products.h"
 
 namespace cosformer::models {
 namespace {
@@ -76,7 +77,13 @@ const at::Tensor& LanguageModel::output_weight() const {
 
 at::Tensor LanguageModel::logits(const at::Tensor& hidden) {
   if (vocabulary_) return vocabulary_->log_probabilities(hidden);
-  return nn::at_least_float(at::matmul(hidden, output_weight().t()));
+  return nn::at_least_float(nn::goes_row_by_row(hidden, output_weight()) ? nn::product(hidden, output_weight())
+                                                                         : at::matmul(hidden, output_weight().t()));
+}
+
+at::Tensor LanguageModel::next_logits(const at::Tensor& hidden) {
+  const nn::RowByRow row_by_row;
+  return logits(hidden);
 }
 
 at::Tensor LanguageModel::losses(const at::Tensor& hidden, const at::Tensor& targets) {
@@ -99,6 +106,7 @@ at::Tensor LanguageModel::stream_hidden(const at::Tensor& tokens, LmState& state
         "the text would have {} tokens, and the model's horizon is {}: it can neither read nor write beyond it",
         behind + time, *longest));
   }
+  const nn::RowByRow row_by_row(time == 1);  // a step of decoding: a text's bits must not depend on the others'
   at::Tensor x = embed(tokens, positions_->adds() ? state.clock.positions(time) : at::Tensor());
   for (std::size_t at = 0; at < blocks_.size(); ++at) {
     x = blocks_[at]->forward_stream(x, state.layers.at(at), state.clock);

@@ -51,6 +51,9 @@ class LanguageModel : public torch::nn::Module {
   at::Tensor stream_loss(const at::Tensor& tokens, const at::Tensor& targets, LmState& state) {
     return losses(stream_hidden(tokens, state), targets);
   }
+  // logits() of what follows the last token of each text, hidden [B, width]. On the CPU these, and stream_hidden() of
+  // one token each, give a text the same bits whatever texts are beside it; so far as its attention does, that is.
+  at::Tensor next_logits(const at::Tensor& hidden);
   // The most tokens that a text may have; nothing: any number.
   std::optional<std::int64_t> longest_stream() const;
 

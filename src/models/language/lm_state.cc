@@ -1,5 +1,7 @@
 #include "models/language/lm_state.h"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 
 namespace cosformer::models {
@@ -49,6 +51,45 @@ LmState LmState::repeated(std::int64_t count) const {
   });
   many.clock = nn::StreamClock(count, clock.position().device(), clock.consumed().at(0));
   return many;
+}
+
+LmState LmState::joined(const std::vector<const LmState*>& states) {
+  LmState all = *states.front();
+  std::vector<std::int64_t> consumed;
+  std::vector<std::vector<at::Tensor>> parts;  // of each tensor, one of each state
+  for (const LmState* state : states) {
+    consumed.insert(consumed.end(), state->clock.consumed().begin(), state->clock.consumed().end());
+    std::size_t at = 0;
+    LmState copy = *state;
+    for_each_tensor(copy, [&](at::Tensor& tensor) {
+      if (parts.size() <= at) parts.emplace_back();
+      parts[at++].push_back(tensor);
+    });
+  }
+  std::size_t at = 0;
+  for_each_tensor(all, [&](at::Tensor& tensor) { tensor = at::cat(parts[at++]); });
+  all.clock = nn::StreamClock(std::move(consumed), all.clock.position().device());
+  return all;
+}
+
+LmState LmState::rows(const std::vector<std::int64_t>& which) const {
+  LmState some = *this;
+  std::vector<std::int64_t> consumed;
+  for (const std::int64_t row : which) consumed.push_back(clock.consumed().at(static_cast<std::size_t>(row)));
+  const at::Tensor index = at::tensor(which, at::kLong).to(clock.position().device());
+  for_each_tensor(some, [&](at::Tensor& tensor) { tensor = tensor.index_select(0, index); });
+  some.clock = nn::StreamClock(std::move(consumed), clock.position().device());
+  return some;
+}
+
+bool LmState::has_cache() const {
+  for (const nn::LayerState& layer : layers) {
+    if (layer.mechanism.length > 0) return true;
+    for (const at::Tensor& tensor : layer.mechanism.tensors) {
+      if (is_cache(tensor)) return true;
+    }
+  }
+  return false;
 }
 
 std::uint64_t LmState::bytes() const {

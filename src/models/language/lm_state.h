@@ -22,6 +22,11 @@ struct LmState {
   void restart(std::int64_t row);
   // `count` rows, each like the only row of this state.
   LmState repeated(std::int64_t count) const;
+  // The rows of several states as one batch, and some rows of it, as new tensors. Not of caches that grow.
+  static LmState joined(const std::vector<const LmState*>& states);
+  LmState rows(const std::vector<std::int64_t>& which) const;
+  // Whether there is a cache that grows with the text.
+  bool has_cache() const;
 
   // What has to be remembered; of caches that grow, the part in use.
   std::uint64_t bytes() const;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "nn/full_precision.h"
+#include "nn/row_products.h"
 
 namespace cosformer::nn {
 namespace {
@@ -30,7 +31,7 @@ at::Tensor TokenDecayMechanism::log_kept(const at::Tensor& x) {
   const FullPrecision full_precision;
   const at::Tensor wide = at_least_float(x);
   const auto as_x = [&](const at::Tensor& weight) { return weight.to(wide.scalar_type()); };
-  const at::Tensor step = at::softplus(at::linear(wide, as_x(step_proj->weight), as_x(step_proj->bias)));
+  const at::Tensor step = at::softplus(product(wide, as_x(step_proj->weight), as_x(step_proj->bias)));
   return (step * as_x(log_decay())).clamp_min(-kMostForgotten);
 }
 
