@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "data/tokenizers/tokenizer.h"
 #include "models/language/language_model.h"
@@ -27,6 +28,20 @@ class Generator {
   void read(Session& session, std::span<const std::int32_t> tokens,
             const std::function<void(std::size_t)>& done = {}) const;
 
+  // As much of `tokens` as belongs to the session's stretch; tells how much that was. Texts are cut at the same places
+  // however they arrive, so that whoever has read the same tokens has the same bits. Computes the last token's logits
+  // where that is all of `tokens`. `hidden`: is given what the model makes of them, [count, width]. Of one token of
+  // another kind, chosen, see next().
+  std::size_t read_stretch(Session& session, std::span<const std::int32_t> tokens, at::Tensor* hidden = nullptr) const;
+  // The place of the first cut behind so many tokens.
+  std::int64_t cut_behind(std::int64_t consumed) const { return (consumed / stretch_ + 1) * stretch_; }
+  std::int64_t stretch() const { return stretch_; }
+
+  // Reads one token of each of a state's rows; gives the logits of what follows them, [rows, vocabulary] float32.
+  at::Tensor read_together(const std::vector<std::int32_t>& tokens, models::LmState& state) const;
+
+  // The token that next() would choose, the session having read `consumed` tokens.
+  std::int32_t chosen(const Session& session, std::int64_t consumed, const SamplingOptions& options) const;
   // The next token, which the session has then read. The random number it is chosen with is a function of the session's
   // seed and of how many tokens it has read.
   std::int32_t next(Session& session, const SamplingOptions& options) const;
@@ -41,6 +56,7 @@ class Generator {
  private:
   std::shared_ptr<models::LanguageModel> model_;
   data::TokenizerPointer tokenizer_;
+  std::int64_t stretch_;
 };
 
 }  // namespace cosformer::serve

@@ -97,6 +97,13 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 53;
 
 }  // namespace
 
+void Session::remember(std::span<const std::int32_t> tokens) {
+  recent.insert(recent.end(), tokens.begin(), tokens.end());
+  if (recent.size() > kRecentTokens) {
+    recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(kRecentTokens));
+  }
+}
+
 void save_session(const std::string& path, const Session& session, const SessionOwner& owner) {
   const nn::NamedTensors tensors = tensors_of(session);
   Metadata metadata{{kVersionKey, kVersion},

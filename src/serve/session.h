@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Session {
   std::uint64_t seed = 0;            // of the random numbers that tokens are chosen with
 
   static constexpr std::size_t kRecentTokens = 1024;
+  void remember(std::span<const std::int32_t> tokens);  // as the last ones
   std::int64_t consumed() const { return state.clock.consumed().at(0); }
 };
 

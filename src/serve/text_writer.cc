@@ -4,9 +4,6 @@
 #include <chrono>
 #include <optional>
 
-#include "data/tokenizers/stream_decoder.h"
-#include "serve/stop_filter.h"
-
 namespace cosformer::serve {
 namespace {
 
@@ -35,39 +32,60 @@ std::string name_of(TextEnd end) {
   return "";
 }
 
+TextWriting::TextWriting(const Generator& generator, const Session& session, const WritingOptions& options)
+    : tokenizer_(generator.tokenizer()),
+      decoder_(decoder_after(session, tokenizer_)),
+      filter_(options.stops),
+      left_(options.max_tokens),
+      // A word list's <eos> is a line's end and no reason to stop.
+      ends_(!options.past_end && tokenizer_->kind() != data::TokenizerKind::kWords),
+      is_continued_(options.is_continued),
+      ended_by_(TextEnd::kMaxTokens) {
+  const std::optional<std::int64_t> room = generator.room(session);
+  if (room.has_value() && *room < left_) {
+    left_ = *room;
+    ended_by_ = TextEnd::kHorizon;
+  }
+  done_ = left_ <= 0;
+}
+
+std::string TextWriting::push(std::int32_t token) {
+  done_ = --left_ <= 0;
+  if (ends_ && token == tokenizer_->end_of_document()) {
+    ended_by_ = TextEnd::kEndOfDocument;
+    done_ = true;
+    return "";
+  }
+  std::string text = filter_.push(decoder_.push(token));
+  if (filter_.stopped()) {
+    ended_by_ = TextEnd::kStop;
+    done_ = true;
+  }
+  return text;
+}
+
+std::string TextWriting::finish() {
+  std::string text;
+  if (!filter_.stopped() && !is_continued_) text = filter_.push(decoder_.finish());
+  return text + filter_.finish();
+}
+
 WrittenText write_text(const Generator& generator, Session& session, const WritingOptions& options,
                        const std::function<void(std::string_view)>& show) {
-  const data::TokenizerPointer& tokenizer = generator.tokenizer();
   WrittenText written;
   const auto add = [&](const std::string& text) {
     written.text += text;
     if (show && !text.empty()) show(text);
   };
-  const std::optional<std::int64_t> room = generator.room(session);
-  const bool is_cut = room.has_value() && *room < options.max_tokens;
-  const std::int64_t most = is_cut ? *room : options.max_tokens;
-  data::StreamDecoder decoder = decoder_after(session, tokenizer);
-  StopFilter filter(options.stops);
-  // A word list's <eos> is a line's end and no reason to stop.
-  const bool ends = !options.past_end && tokenizer->kind() != data::TokenizerKind::kWords;
+  TextWriting writing(generator, session, options);
   const Clock::time_point start = Clock::now();
-  written.ended_by = is_cut ? TextEnd::kHorizon : TextEnd::kMaxTokens;
-  for (std::int64_t at = 0; at < most; ++at) {
-    const std::int32_t token = generator.next(session, options.sampling);
-    written.tokens.push_back(token);
-    if (ends && token == tokenizer->end_of_document()) {
-      written.ended_by = TextEnd::kEndOfDocument;
-      break;
-    }
-    add(filter.push(decoder.push(token)));
-    if (filter.stopped()) {
-      written.ended_by = TextEnd::kStop;
-      break;
-    }
+  while (!writing.done()) {
+    written.tokens.push_back(generator.next(session, options.sampling));
+    add(writing.push(written.tokens.back()));
   }
+  written.ended_by = writing.ended_by();
   written.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (!filter.stopped() && !options.is_continued) add(filter.push(decoder.finish()));
-  add(filter.finish());
+  add(writing.finish());
   return written;
 }
 

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/tokenizers/stream_decoder.h"
 #include "serve/generator.h"
+#include "serve/stop_filter.h"
 
 namespace cosformer::serve {
 
@@ -22,6 +24,29 @@ struct WritingOptions {
 
 enum class TextEnd { kMaxTokens, kHorizon, kEndOfDocument, kStop };
 std::string name_of(TextEnd end);  // "max_tokens", "horizon", "end", "stop"
+
+// A text as it is written, whoever chooses and reads its tokens.
+class TextWriting {
+ public:
+  // Behind the text of `session`.
+  TextWriting(const Generator& generator, const Session& session, const WritingOptions& options);
+
+  // Whether no token is wanted any more; ended_by() then tells why.
+  bool done() const { return done_; }
+  TextEnd ended_by() const { return ended_by_; }
+  // Of the next token: the text that is certain now.
+  std::string push(std::int32_t token);
+  // The rest, when nothing more comes.
+  std::string finish();
+
+ private:
+  data::TokenizerPointer tokenizer_;
+  data::StreamDecoder decoder_;
+  StopFilter filter_;
+  std::int64_t left_;
+  bool ends_, is_continued_, done_;
+  TextEnd ended_by_;
+};
 
 struct WrittenText {
   std::vector<std::int32_t> tokens;  // the one that ended it among them
