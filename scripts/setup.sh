@@ -17,6 +17,7 @@ packages=(
   dataset-fashion-mnist                    # the images that the demo trains on
   gnuplot-nox                              # curves
   libgtest-dev                             # tests
+  libboost-dev prometheus-cpp-dev          # the server: its network, its counts
   libboost-context-dev                     # the fibers on which the CUDA kernels are tested without a GPU
   python3 python3-torch python3-numpy      # the operator from Python, and the peers it is compared with
   clang-format                             # make format, and its check
