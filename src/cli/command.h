@@ -23,6 +23,7 @@ void add_attention_map(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_bundle(CLI::App& app);
 
 // Thrown by a command that did its work and found a failure to report: exit code 1 without a further message.
