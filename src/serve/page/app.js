@@ -1,5 +1,5 @@
 // The page: which models there are, which one is shown, and the key that the server may ask for.
-import {get, whenKeyIsWanted} from "/modules/api.js";
+import {ApiError, get, whenKeyIsWanted} from "/modules/api.js";
 import {AnsweringView} from "/modules/answering.js";
 import {ClassifierView} from "/modules/classifier.js";
 import {byId, clearError, element, showError} from "/modules/elements.js";
@@ -69,7 +69,7 @@ async function list() {
 async function start() {
   whenKeyIsWanted(askForKey);
   models = await list();
-  if (!models.length) throw Object.assign(new Error("The server has no models that this page can show."), {spoken: true});
+  if (!models.length) throw new ApiError("The server has no models that this page can show.");
   byId("model").replaceChildren(...models.map((model) => element("option", {value: model.id}, model.id)));
   const last = sessionStorage.getItem("cosformer.model");
   const first = models.find((model) => model.id === last) ?? models[0];

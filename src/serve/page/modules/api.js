@@ -3,6 +3,7 @@ import {events} from "/modules/sse.js";
 
 const KEY = "cosformer.key";
 
+// An error whose message is for the person at the page.
 export class ApiError extends Error {
   constructor(message, {status = 0, type = null, param = null, retryAfter = null} = {}) {
     super(message);
@@ -36,7 +37,7 @@ async function send(method, path, body, signal) {
     if (key) headers.Authorization = `Bearer ${key}`;
     let response;
     try {
-      response = await fetch(path, {method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body)});
+      response = await fetch(path, {method, headers, signal, body: body && JSON.stringify(body)});
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new ApiError("The server cannot be reached. Is it still running?");

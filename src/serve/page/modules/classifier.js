@@ -1,5 +1,5 @@
 // The view of a classifier: one text, or the lines of a file, with a bar for each class.
-import {patiently, post} from "/modules/api.js";
+import {ApiError, patiently, post} from "/modules/api.js";
 import {announce, bar, byId, clearError, element, enable, keys, showError} from "/modules/elements.js";
 import {count, counted, percent} from "/modules/numbers.js";
 import {chosenFile, Reading, save} from "/modules/reading.js";
@@ -51,22 +51,26 @@ export class ClassifierView {
   }
 
   async one(text) {
-    if (!text.trim()) throw Object.assign(new Error("Write a text first."), {spoken: true});
+    if (!text.trim()) throw new ApiError("Write a text first.");
     const [answer] = (await this.ask(text)).data;
     const classes = byProbability(answer);
-    const rows = classes.slice(0, BARS).map(([label, share], rank) => element("div", {class: rank ? "class" : "class best"},
-      element("dt", {}, label), element("dd", {}, bar(share, "ours"), element("span", {class: "number"},
-        percent(share)))));
-    const rest = classes.length > BARS ? element("p", {class: "hint"}, `and ${classes.length - BARS} more classes`) : null;
+    const rows = classes.slice(0, BARS).map(([label, share], rank) => this.bar(label, share, percent(share), !rank));
+    const notes = [];
+    if (classes.length > BARS) notes.push(`and ${classes.length - BARS} more classes`);
+    if (answer.truncated) notes.push("The text is longer than the model reads; its end was left out.");
     byId("result").replaceChildren(element("h2", {}, answer.label), element("dl", {class: "classes"}, ...rows),
-      ...[rest, answer.truncated ? element("p", {class: "hint"},
-        "The text is longer than the model reads; its end was left out.") : null].filter(Boolean));
+      ...notes.map((note) => element("p", {class: "hint"}, note)));
     announce(`${answer.label}, ${percent(classes[0][1])}`);
+  }
+
+  bar(label, share, words, best = false) {
+    return element("div", {class: best ? "class best" : "class"}, element("dt", {}, label),
+      element("dd", {}, bar(share, "ours"), element("span", {class: "number"}, words)));
   }
 
   async all(content, name, signal) {
     const lines = content.split(/\r?\n/).filter((line) => line.trim());
-    if (!lines.length) throw Object.assign(new Error(`${name} has no lines with text.`), {spoken: true});
+    if (!lines.length) throw new ApiError(`${name} has no lines with text.`);
     const answers = [];
     try {
       for (let at = 0; at < lines.length; at += BATCH) {
@@ -86,20 +90,21 @@ export class ClassifierView {
     const counts = new Map();
     for (const {label} of answers) counts.set(label, (counts.get(label) ?? 0) + 1);
     const summary = [...counts].sort((a, b) => b[1] - a[1]).slice(0, BARS).map(([label, n]) =>
-      element("div", {class: "class"}, element("dt", {}, label), element("dd", {}, bar(n / answers.length, "ours"),
-        element("span", {class: "number"}, `${count(n)} (${percent(n / answers.length)})`))));
-    const rows = answers.slice(0, SHOWN).map((answer, i) => {
+      this.bar(label, n / answers.length, `${count(n)} (${percent(n / answers.length)})`));
+    const lineRows = answers.slice(0, SHOWN).map((answer, i) => {
       const share = answer.probabilities[answer.label];
-      return element("tr", {}, element("td", {class: "number"}, count(i + 1)), element("td", {class: "line"}, lines[i]),
-        element("td", {}, answer.label), element("td", {class: "share"}, bar(share, "ours"),
-          element("span", {class: "number"}, percent(share))));
+      return element("tr", {}, element("td", {class: "number"}, count(i + 1)),
+        element("td", {class: "line"}, lines[i]),
+        element("td", {class: "label"}, answer.label), element("td", {class: "share"}, element("div", {},
+          bar(share, "ours"), element("span", {class: "number"}, percent(share)))));
     });
     const head = ["Line", "Text", "Class", "Probability"].map((word) => element("th", {scope: "col"}, word));
     byId("result").replaceChildren(
       element("h2", {}, `${counted(answers.length, "line")} of ${name}`),
       element("dl", {class: "classes"}, ...summary),
       element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines and their classes"},
-        element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows))),
+        element("table", {}, element("thead", {}, element("tr", {}, ...head)),
+          element("tbody", {}, ...lineRows))),
       element("div", {class: "row"},
         element("button", {type: "button", onclick: () => save(`${name}.classes.tsv`, this.table(lines, answers))},
           "Save as TSV"),

@@ -88,7 +88,7 @@ export class Comparison {
     const seed = settings.seed ?? randomSeed();
     const defaults = {temperature: 1, ...settings};
     this.branches = [["A", seed], ["B", seed + 1]].map(([name, own]) =>
-      new Branch(name, {...defaults, seed: own}, (branch) => this.keep(branch)));
+      new Branch(name, {...defaults, seed: own}, (branch) => this.view.run(() => this.keep(branch))));
     byId("branches").replaceChildren(...this.branches.map((branch) => branch.element));
     byId("compare").hidden = false;
     byId("compare").scrollIntoView({block: "nearest"});
@@ -108,9 +108,8 @@ export class Comparison {
     await this.view.sessions.refresh(this.text.session);
   }
 
-  keep(branch) {
-    if (this.view.stopping) return;
-    this.view.show(branch.text);
+  async keep(branch) {
+    await this.view.show(branch.text);
     byId("note").textContent = `Continuation ${branch.name} goes on; the other one stays among the sessions.`;
     announce(byId("note").textContent);
     byId("prompt").focus();

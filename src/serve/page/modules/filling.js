@@ -1,5 +1,5 @@
 // The view of a masked language model: a text with gaps, and what may stand in them.
-import {post} from "/modules/api.js";
+import {ApiError, post} from "/modules/api.js";
 import {announce, bar, byId, clearError, element, keys, showError} from "/modules/elements.js";
 import {percent} from "/modules/numbers.js";
 
@@ -29,7 +29,7 @@ export class FillingView {
     clearError(byId("error"));
     try {
       if (!text.includes(GAP)) {
-        throw Object.assign(new Error(`There is no gap in this text; write ${GAP} where one is.`), {spoken: true});
+        throw new ApiError(`There is no gap in this text; write ${GAP} where one is.`);
       }
       const {data} = await post("/v1/fill", {model: this.model.id, input: text, top: 5});
       this.chosen = data.map((gap) => gap.candidates[0]?.token ?? GAP);
@@ -52,8 +52,8 @@ export class FillingView {
       ...this.gaps.map((gap, i) => element("section", {class: "gap"},
         element("h2", {}, this.gaps.length > 1 ? `Gap ${i + 1}` : "The gap"),
         ...gap.candidates.map(({token, probability}) => element("button",
-          {type: "button", class: "candidate", "data-key": `${i}.${token}`, "aria-pressed": String(token === this.chosen[i]),
-            onclick: () => this.choose(i, token)},
+          {type: "button", class: "candidate", "data-key": `${i}.${token}`,
+            "aria-pressed": String(token === this.chosen[i]), onclick: () => this.choose(i, token)},
           element("span", {class: "name"}, token.trim() || "(space)"), bar(probability, "ours"),
           element("span", {class: "number"}, percent(probability)))))));
     if (focused) [...document.querySelectorAll(".candidate")].find((one) => one.dataset.key === focused)?.focus();

@@ -83,7 +83,7 @@ export class LanguageView {
     this.showButtons();
     this.showSizes();
     byId("note").textContent = "";
-    this.sessions.refresh(text.session);
+    return this.sessions.refresh(text.session);
   }
 
   showButtons() {
@@ -136,7 +136,7 @@ export class LanguageView {
     } finally {
       if (this.text === text) this.sheet.show(text);
       remember(text);
-      this.sessions.refresh(text.session);
+      await this.sessions.refresh(text.session);
     }
     this.tell(measured, text.slice(from));
   }
@@ -161,7 +161,7 @@ export class LanguageView {
     const earlier = await goBack(this.text, offset, {signal, ...this.reading.of(offset, "up to this point")});
     const took = duration(performance.now() - began);
     remember(earlier);
-    this.show(earlier);
+    await this.show(earlier);
     byId("note").textContent = `Went back to character ${count(offset)} in ${took}.`;
     announce(byId("note").textContent);
     byId("prompt").focus();
@@ -193,7 +193,7 @@ export class LanguageView {
     } finally {
       this.sheet.show(text);
       remember(text);
-      this.sessions.refresh(text.session);
+      await this.sessions.refresh(text.session);
     }
     const tokens = text.tokens - before;
     const ms = performance.now() - began;
@@ -206,7 +206,7 @@ export class LanguageView {
   async openSession(session) {
     if (this.stopping) return;
     const known = recall(session);
-    this.show(known ?? await open(session.id));
+    await this.show(known ?? await open(session.id));
     announce(`Opened ${session.id}, ${counted(session.tokens, "token")}.`);
   }
 }

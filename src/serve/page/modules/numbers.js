@@ -7,7 +7,9 @@ export const counted = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? on
 const three = (n) => (n >= 100 ? whole.format(n) : n >= 10 ? n.toFixed(1) : n.toFixed(2));
 
 export function bytes(n) {
-  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (n >= size) return `${three(n / size)} ${unit}`;
+  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+    if (n >= size) return `${three(n / size)} ${unit}`;
+  }
   return `${count(n)} bytes`;
 }
 

@@ -1,4 +1,5 @@
 // Files: what was chosen, as text, and how far the reading of something long has come.
+import {ApiError} from "/modules/api.js";
 import {byId, element, showError} from "/modules/elements.js";
 import {count, duration} from "/modules/numbers.js";
 
@@ -10,11 +11,10 @@ export function chosenFile(input, errors, use) {
     if (!file) return;
     try {
       const content = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
-      if (!content) throw new Error(`${file.name} is empty.`);
+      if (!content) throw new ApiError(`${file.name} is empty.`);
       await use(content, file.name);
     } catch (error) {
-      const words = error instanceof TypeError ? new Error(`${file.name} is not a text in UTF-8.`) : error;
-      showError(errors, Object.assign(words, {spoken: true}));
+      showError(errors, error instanceof TypeError ? new ApiError(`${file.name} is not a text in UTF-8.`) : error);
     }
   });
 }

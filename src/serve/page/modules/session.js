@@ -101,7 +101,10 @@ export async function writeOn(text, typed, settings, {signal, onText}) {
     measured.finish = "stopped";
     return measured;
   }
-  text.mark((await get(path(text.session))).tokens);
+  const session = await get(path(text.session));
+  const read = session.tokens - measured.tokens;  // where the prompt ended, if a snapshot was taken there
+  if (typed && session.snapshots.some(({position}) => position === read)) text.mark(read, from + typed.length);
+  text.mark(session.tokens);
   return measured;
 }
 

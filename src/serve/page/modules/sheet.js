@@ -117,11 +117,12 @@ export class Sheet {
       this.starts.set(this.node, from);
       this.paper.append(element("span", {class: from >= point ? `${piece.by} after` : piece.by}, this.node));
     };
-    if (piece.by === "before") this.paper.append(element("span", {class: "omitted"}, "Earlier text is not known here. "));
+    const omit = (words) => this.paper.append(element("span", {class: "omitted"}, words));
+    if (piece.by === "before") omit("Earlier text is not known here. ");
     if (piece.by === "model" || piece.text.length <= LONGEST) return shown(start, end);
     const left = count(piece.text.length - 2 * ENDS);
     shown(start, start + ENDS);
-    this.paper.append(element("span", {class: "omitted"}, ` … ${left} more characters of ${piece.name ?? "this"} … `));
+    omit(` … ${left} more characters of ${piece.name ?? "this"} … `);
     shown(end - ENDS, end);
   }
 }

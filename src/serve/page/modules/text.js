@@ -21,9 +21,8 @@ export class Text {
     else this.pieces.push({by, text, name});
   }
 
-  mark(position) {
+  mark(position, offset = this.length) {
     this.tokens = position;
-    const offset = this.length;
     this.marks = this.marks.filter((mark) => mark.offset < offset && mark.position < position);
     this.marks.push({offset, position});
   }
