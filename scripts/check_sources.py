@@ -7,8 +7,8 @@ import sys
 MOST_LINES = 400
 MOST_COLUMNS = 120
 VAGUE = ("utils", "util", "helpers", "helper", "common", "misc")
-SCRIPTS = {".py", ".sh", ".cmake"}
-CODE = {".h", ".cc", ".cuh", ".cu", ".py", ".sh", ".cmake"}
+SCRIPTS = {".py", ".sh", ".cmake", ".js", ".css", ".html"}
+CODE = {".h", ".cc", ".cuh", ".cu"} | SCRIPTS
 
 root = pathlib.Path(__file__).resolve().parent.parent
 names = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout.decode().split("\0")

@@ -1,4 +1,4 @@
-"""What the page's test drives: the program with its runs, or a server that is there, and Chromium through Playwright."""
+"""What the test of the page drives: the program with runs, or a server that is there, and Chromium by Playwright."""
 import os
 import re
 import shutil
@@ -107,7 +107,7 @@ CONTRAST = """(element) => {
     .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   let behind = element;
-  const opaque = (node) => { const c = channels(getComputedStyle(node).backgroundColor); return c.length === 3 || c[3] > 0; };
+  const opaque = (node) => (channels(getComputedStyle(node).backgroundColor)[3] ?? 1) > 0;
   while (behind.parentElement && !opaque(behind)) behind = behind.parentElement;
   const a = light(channels(getComputedStyle(element).color));
   const b = light(channels(getComputedStyle(behind).backgroundColor));
@@ -117,7 +117,7 @@ CONTRAST = """(element) => {
 # What has the focus: its id, its name for those who do not see it, and whether it can be seen to have it.
 FOCUSED = """() => {
   const at = document.activeElement;
-  const shown = at.closest(".file")?.querySelector("span") ?? at;
+  const shown = at.closest(".pick")?.querySelector("span") ?? at;
   const words = at.getAttribute("aria-label") ?? at.labels?.[0]?.textContent ?? at.textContent;
   return {tag: at.tagName, id: at.id, name: words.trim(), outline: getComputedStyle(shown).outlineStyle};
 }"""

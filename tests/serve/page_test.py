@@ -12,7 +12,8 @@ import sys
 import unittest
 import urllib.request
 
-from page_driver import CONTRAST, FOCUSED, LENGTHS, STOP_AT_ONCE, Browser, Server, chromium, expect
+from page_case import PageCase
+from page_driver import CONTRAST, FOCUSED, LENGTHS, STOP_AT_ONCE, chromium, expect
 
 WHERE = sys.argv[1:]
 del sys.argv[1:]
@@ -21,79 +22,8 @@ POLICY = {"default-src 'none'", "script-src 'self'", "style-src 'self'", "connec
 PROMPT = "The old man counted the lights along the shore"
 
 
-class PageTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(WHERE)
-        cls.addClassCleanup(cls.server.stop)
-        cls.browser = Browser()
-        cls.addClassCleanup(cls.browser.stop)
-        cls.models = cls.ask("/v1/models")["data"]
-        cls.before = {session["id"] for session in cls.ask("/v1/sessions")["data"]}
-
-    @classmethod
-    def ask(cls, path, method="GET"):
-        request = urllib.request.Request(cls.server.url + path, method=method)
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return json.loads(response.read() or b"null")
-
-    def setUp(self):
-        self.expected = r"^$"  # errors in the console that this test brings about
-        self.errors = []
-        self.open()
-
-    def open(self, **options):
-        context = self.browser.context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        self.addCleanup(context.close)
-        self.page = context.new_page()
-        self.page.on("console", lambda line: line.type in ("error", "warning") and self.errors.append(line.text))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(self.server.url)
-        self.choose("lm")
-
-    def tearDown(self):
-        for session in self.ask("/v1/sessions")["data"]:
-            if session["id"] not in self.before:
-                self.ask(f"/v1/sessions/{session['id']}", "DELETE")
-        self.assertEqual([line for line in self.errors if not re.search(self.expected, line)], [])
-
-    def choose(self, kind):
-        names = [model["id"] for model in self.models if model["kind"] == kind]
-        if not names:
-            self.skipTest(f"no model of kind {kind} is served")
-        self.page.select_option("#model", names[0])
-        self.model = next(model for model in self.models if model["id"] == names[0])
-        return names[0]
-
-    def ended(self):
-        expect(self.page.locator("#stop")).to_have_attribute("aria-disabled", "true", timeout=120000)
-
-    def generate(self, prompt, tokens=60, seed=2):
-        self.page.fill("#max_tokens", str(tokens))
-        self.page.fill("#seed", str(seed))
-        self.page.fill("#prompt", prompt)
-        self.page.click("#generate")
-        self.ended()
-        expect(self.page.locator("#error")).to_be_hidden()
-        return self.text()
-
-    def text(self):
-        return self.page.locator("#paper").text_content()
-
-    def current(self):
-        """The session that the page shows, as the server knows it."""
-        self.ended()
-        name = self.page.locator(".session.current .name").text_content()
-        return self.ask(f"/v1/sessions/{name}")
-
-    def agree(self):
-        """Page and server hold the same text. Bytes that are no characters may look different at a cut."""
-        session = self.current()
-        tail = session["text_tail"].replace("\ufffd", "")[-60:]
-        self.assertTrue(tail)
-        self.assertTrue(self.text().replace("\ufffd", "").endswith(tail), (self.text(), tail))
-        self.assertEqual(self.page.locator("#length").text_content(), f"{session['tokens']:,} tokens")
-        return session
+class PageTest(PageCase):
+    where = WHERE
 
     def test_policy(self):
         with urllib.request.urlopen(self.server.url + "/", timeout=30) as response:
@@ -146,7 +76,8 @@ class PageTest(unittest.TestCase):
         expect(self.page.locator("#note")).to_contain_text("Went back")
         self.assertEqual(self.text(), PROMPT)
         self.assertNotEqual(self.agree()["id"], longer["id"])
-        self.assertEqual(self.ask(f"/v1/sessions/{longer['id']}")["tokens"], longer["tokens"], "the longer text changed")
+        after = self.ask(f"/v1/sessions/{longer['id']}")
+        self.assertEqual(after["tokens"], longer["tokens"], "the longer text changed")
         self.assertEqual(self.generate(""), written, "the same point, greedily, goes on otherwise")
         self.page.fill("#point", "7")  # within a piece: the nearest snapshot, and what is between
         self.page.click("#go-back")
@@ -252,7 +183,8 @@ class PageTest(unittest.TestCase):
 
         def refuse(status, message, **headers):
             body = json.dumps({"error": {"message": message, "type": "overloaded", "param": None, "code": None}})
-            return lambda route: route.fulfill(status=status, body=body, headers=headers, content_type="application/json")
+            return lambda route: route.fulfill(status=status, body=body, headers=headers,
+                                               content_type="application/json")
         for answer, words in [(refuse(429, "All streams are taken.", **{"Retry-After": "7"}),
                                "All streams are taken. Try again in 7 seconds."),
                               (refuse(500, "The run cannot be read."), "The run cannot be read."),
@@ -340,7 +272,7 @@ class PageTest(unittest.TestCase):
                     self.open(viewport={"width": width, "height": 740}, color_scheme=scheme, reduced_motion="reduce")
                     self.generate(PROMPT, 20)
                     self.assertLessEqual(self.page.evaluate("() => document.documentElement.scrollWidth"), width)
-                    for part in ("#paper .you", "#paper .model", ".hint", "#generate", "#go-back", ".session .tail", "label"):
+                    for part in ("#paper .you", "#paper .model", ".hint", "#generate", "#go-back", ".tail", "label"):
                         contrast = self.page.locator(part).first.evaluate(CONTRAST)
                         self.assertGreaterEqual(contrast, 4.5, part)
                     animated = "() => document.getAnimations().length"

@@ -38,7 +38,7 @@ export function clearError(place) {
   place.textContent = "";
 }
 
-// A control Enter in the field does what the form's button does; Escape what stops it.
+// Control and Enter in the field do what the form's button does, Escape anywhere in the view what its stop button does.
 export function keys(form, field, stop) {
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -46,7 +46,8 @@ export function keys(form, field, stop) {
       form.requestSubmit();
     }
   });
-  if (stop) form.addEventListener("keydown", (event) => event.key === "Escape" && usable(stop) && stop.click());
+  const view = form.closest("#main > *");
+  if (stop) view.addEventListener("keydown", (event) => event.key === "Escape" && usable(stop) && stop.click());
 }
 
 // A horizontal bar that fills `share` of its width. (Through the style object: the page forbids style attributes.)

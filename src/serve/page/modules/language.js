@@ -1,4 +1,5 @@
 // The view of a language model: a text, what to write next, and the sessions.
+import {ApiError} from "/modules/api.js";
 import {announce, byId, clearError, enable, keys, showError} from "/modules/elements.js";
 import {Comparison} from "/modules/compare.js";
 import {recall, remember} from "/modules/memory.js";
@@ -37,8 +38,10 @@ export class LanguageView {
       this.show(new Text(this.model.id));
       byId("prompt").focus();
     });
-    chosenFile(byId("upload"), byId("error"), (content, name) =>
-      this.run((signal) => this.upload(content, name, signal)));
+    chosenFile(byId("upload"), byId("error"), (content, name) => {
+      if (this.stopping) throw new ApiError("Stop the model first, then add the document.");
+      return this.run((signal) => this.upload(content, name, signal));
+    });
     this.show(new Text(this.model.id));
     return this.sessions.refresh();
   }

@@ -4,6 +4,9 @@ import {announce, bar, byId, clearError, element, showError} from "/modules/elem
 import {forget} from "/modules/memory.js";
 import {bytes, counted} from "/modules/numbers.js";
 
+const EMPTY = "What is kept of a text to go on with it. A linear model’s state stays as large however long the text; "
+  + "a softmax cache grows with it.";
+
 // Two bars on one scale: what is kept here, and what softmax would keep.
 export function sizeBars(state, softmax, largest = Math.max(state, softmax)) {
   const row = (label, size, kind) => element("div", {class: "size"},
@@ -35,10 +38,9 @@ export class Sessions {
   show(sessions) {
     const focused = document.activeElement?.dataset?.key;
     const sum = (field) => sessions.reduce((total, session) => total + session[field], 0);
-    if (sessions.length) {
-      byId("sessions-total").textContent = `${counted(sessions.length, "session")}: ${bytes(sum("state_bytes"))} here, `
-        + `${bytes(sum("softmax_cache_bytes"))} as softmax caches.`;
-    }
+    byId("sessions-total").textContent = sessions.length
+      ? `${counted(sessions.length, "session")}: ${bytes(sum("state_bytes"))} here, `
+        + `${bytes(sum("softmax_cache_bytes"))} as softmax caches.` : EMPTY;
     const sizes = sessions.flatMap((session) => [session.state_bytes, session.softmax_cache_bytes]);
     const largest = Math.max(1, ...sizes);
     const latest = [...sessions].sort((a, b) => b.last_used - a.last_used || b.created - a.created);
