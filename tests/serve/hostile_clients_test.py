@@ -65,7 +65,8 @@ class Hostile(unittest.TestCase):
             return everything(connection)
 
     def test_heads_that_are_none(self):
-        for head in [b"\r\n\r\n\r\n", b"nonsense\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01",
+        for head in [b"\r\n\r\n\r\n", b"nonsense\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+                     b"\x16\x03\x01\x02\x00\x01",
                      b"GET /\x00 HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
                      b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
                      b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
@@ -103,7 +104,8 @@ class Hostile(unittest.TestCase):
         self.assertTrue(self.send(chunked).startswith(b"HTTP/1.1 411"))
 
     def test_pipelined_requests_are_answered_in_their_order(self):
-        requests = [post({"prompt": "ab", "max_tokens": n, "seed": 1, "past_end": True}, "/v1/completions") for n in (30, 1, 5)]
+        requests = [post({"prompt": "ab", "max_tokens": n, "seed": 1, "past_end": True}, "/v1/completions")
+                    for n in (30, 1, 5)]
         data = b"".join(requests) + b"GET /health HTTP/1.1\r\n\r\n" + \
             b"GET /ready HTTP/1.1\r\nConnection: close\r\n\r\n"
         answer = self.send(data)
@@ -118,7 +120,8 @@ class Hostile(unittest.TestCase):
         self.assertNotIn(b"chunked", streamed)
         self.assertTrue(streamed.endswith(b"data: [DONE]\n\n"))
         with self.server.socket() as connection:
-            whole = post({"prompt": "x", "max_tokens": 1}, "/v1/completions", "Expect: 100-continue", "Connection: close")
+            whole = post({"prompt": "x", "max_tokens": 1}, "/v1/completions", "Expect: 100-continue",
+                         "Connection: close")
             head, body = whole.split(b"\r\n\r\n")
             connection.sendall(head + b"\r\n\r\n")
             self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 100"))
@@ -189,7 +192,8 @@ class Hostile(unittest.TestCase):
     def test_clients_that_never_read_are_dropped(self):
         connection = self.server.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.sendall(post({"prompt": "x", "max_tokens": 1 << 20, "past_end": True, "stream": True, "logprobs": 20}))
+        connection.sendall(post({"prompt": "x", "max_tokens": 1 << 20, "past_end": True, "stream": True,
+                                 "logprobs": 20}))
         self.server.wait_for(lambda: self.server.figures()[WRITING] == 1)
         self.server.wait_for(lambda: self.server.figures()[WRITING] == 0, 60)
         connection.close()

@@ -68,8 +68,10 @@ class Client(unittest.TestCase):
         self.assertEqual(pieces[-1].usage.completion_tokens, 20)
 
     def test_own_fields(self):
-        answer = self.client.completions.create(model="book", prompt="The", max_tokens=3, extra_body={"return_state": True})
-        again = self.client.completions.create(model="book", prompt="", max_tokens=3, extra_body={"state": answer.state})
+        answer = self.client.completions.create(model="book", prompt="The", max_tokens=3,
+                                                extra_body={"return_state": True})
+        again = self.client.completions.create(model="book", prompt="", max_tokens=3,
+                                               extra_body={"state": answer.state})
         self.assertEqual(again.usage.completion_tokens, 3)
 
     def test_embeddings(self):

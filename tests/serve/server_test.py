@@ -73,7 +73,8 @@ class Answers(unittest.TestCase):
         self.assertEqual(answer["usage"]["prompt_tokens"], 9)
         self.assertEqual(answer["usage"]["completion_tokens"], 30)
         self.assertEqual(answer["usage"]["total_tokens"], 39)
-        as_tokens = self.server.complete(model="book", prompt=list(b"Once upon"), seed=5, max_tokens=30, temperature=0.8)
+        as_tokens = self.server.complete(model="book", prompt=list(b"Once upon"), seed=5, max_tokens=30,
+                                         temperature=0.8)
         self.assertEqual(as_tokens["choices"][0]["text"], expected["text"])
 
     def test_many_at_once_are_what_generate_writes_alone(self):
@@ -161,13 +162,16 @@ class Answers(unittest.TestCase):
     def test_what_is_wrong_is_said(self):
         wrong = [({"model": "book", "prompt": 3}, "prompt"), ({"model": "book", "prompt": [258]}, "prompt"),
                  ({"model": "book", "prompt": [-1]}, "prompt"), ({"model": "book", "max_tokens": -1}, "max_tokens"),
-                 ({"model": "book", "max_tokens": 1.5}, "max_tokens"), ({"model": "book", "temperature": "x"}, "temperature"),
+                 ({"model": "book", "max_tokens": 1.5}, "max_tokens"),
+                 ({"model": "book", "temperature": "x"}, "temperature"),
                  ({"model": "book", "temperature": -1}, "temperature"), ({"model": "book", "top_p": 0}, "top_p"),
-                 ({"model": "book", "n": 0}, "n"), ({"model": "book", "n": 100}, "n"), ({"model": "book", "stop": [1]}, "stop"),
+                 ({"model": "book", "n": 0}, "n"), ({"model": "book", "n": 100}, "n"),
+                 ({"model": "book", "stop": [1]}, "stop"),
                  ({"model": "book", "seed": "x"}, "seed"), ({"model": "book", "stream": "yes"}, "stream"),
                  ({"model": "book", "logprobs": 21}, "logprobs"), ({"prompt": "x"}, "model"), ({"model": 1}, "model"),
                  ({"model": "book", "state": "AAAA"}, "state"), ({"model": "book", "state": "?"}, "state"),
-                 ({"model": "other", "prompt": "x" * 5000}, "prompt"), ({"model": "book", "max_tokens": 1 << 63}, "max_tokens")]
+                 ({"model": "other", "prompt": "x" * 5000}, "prompt"),
+                 ({"model": "book", "max_tokens": 1 << 63}, "max_tokens")]
         for body, param in wrong:
             error, _ = self.refused(400, "/v1/completions", body)
             self.assertEqual(error["param"], param, body)
@@ -326,7 +330,8 @@ class Sessions(unittest.TestCase):
     def test_a_stopped_answer_is_kept(self):
         self.ask("POST", "", {"id": "one", "prompt": "Once"}, 201)
         connection = self.server.connection()
-        connection.request("POST", "/v1/completions", json.dumps({"session": "one", "max_tokens": 1 << 20, "past_end": True, "stream": True}))
+        connection.request("POST", "/v1/completions", json.dumps({"session": "one", "max_tokens": 1 << 20,
+                                                                  "past_end": True, "stream": True}))
         response = connection.getresponse()
         for _ in range(10):
             response.readline()
