@@ -19,9 +19,11 @@ def be_the_environments_python():
         return
     if subprocess.run([python, "-c", "import openai"], capture_output=True, check=False).returncode != 0 \
             if os.path.exists(python) else True:
-        made = subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], capture_output=True, check=False)
-        if made.returncode != 0 or subprocess.run([python, "-m", "pip", "install", "--quiet", "openai"],
-                                                  capture_output=True, check=False, timeout=300).returncode != 0:
+        try:
+            for command in ([sys.executable, "-m", "venv", ENVIRONMENT],
+                            [python, "-m", "pip", "install", "--quiet", "--retries", "1", "openai>=1,<3"]):
+                subprocess.run(command, capture_output=True, check=True, timeout=120)
+        except (subprocess.SubprocessError, OSError):
             print("OpenAI's client cannot be installed here")
             sys.exit(77)
     os.execv(python, [python, *sys.argv])
