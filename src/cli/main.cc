@@ -33,7 +33,7 @@ constexpr std::array kCommands{
     Command{"compare", "Trains many models side by side, and makes a table and a report.", add_compare},
     Command{"attention-map", "Shows what a head looks at, as a picture and as numbers.", add_attention_map},
     Command{"generate", "Lets a trained language model continue a text.", add_generate},
-    Command{"serve", "Puts trained language models to work for many, over HTTP.", add_serve},
+    Command{"serve", "Puts trained models to work for many, over HTTP.", add_serve},
     Command{"bundle", "Writes a trained model as one file, for another machine.", add_bundle, false},
     Command{"info", "Tells what this build and this machine offer, or what a run is.", add_info, false},
     Command{"check", "Compares the operator with its definition on this machine.", add_check},

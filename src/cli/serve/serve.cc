@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files/regular_file.h"
 #include "cli/command.h"
+#include "cli/serve/asked_runs.h"
 #include "cli/terminal/numbers.h"
 #include "cli/version.h"
 #include "serve/http/server.h"
@@ -74,7 +75,7 @@ void run_serve(Options o) {
   std::vector<std::unique_ptr<serve::ServedModel>> models;
   std::set<std::string> names;
   for (const std::string& run : o.runs) {
-    models.push_back(serve::open_served_model(run, o.model));
+    models.push_back(open_run_to_serve(run, o.model));
     const serve::ServedModel& model = *models.back();
     if (!names.insert(model.id).second) {
       throw UserError(
@@ -116,8 +117,7 @@ void run_serve(Options o) {
 
 void add_serve(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("RUN", o->runs, "Folders of language models' runs, or their bundles; each is asked for by its name.")
-      ->required();
+  app.add_option("RUN", o->runs, "Folders of runs, or their bundles; each is asked for by its name.")->required();
   app.add_option("--host", o->http.host,
                  "Listens on this address. Others than the loopback's need a key (--api-key-file), or --no-auth.")
       ->capture_default_str();

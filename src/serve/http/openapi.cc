@@ -42,6 +42,12 @@ constexpr const char* kSchemas = R"({
 "Append": {"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}},
 "Fork": {"type": "object", "properties": {"id": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
   "at": {"type": "integer", "minimum": 0}}},
+"Classify": {"type": "object", "required": ["input"], "properties": {"model": {"type": "string"}, "input": {"oneOf": [
+  {"type": "string"}, {"type": "array", "maxItems": 256, "items": {"oneOf": [{"type": "string"},
+    {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "string"}}]}}]},
+  "top": {"type": "integer", "minimum": 1}}},
+"Fill": {"type": "object", "required": ["input"], "properties": {"model": {"type": "string"},
+  "input": {"type": "string"}, "top": {"type": "integer", "minimum": 1, "maximum": 100, "default": 5}}},
 "Nothing": {"type": "object"}
 })";
 
@@ -58,6 +64,8 @@ constexpr Operation kOperations[] = {
     {"/openapi.json", "get", "This document.", nullptr},
     {"/v1/models", "get", "The models that are served.", nullptr},
     {"/v1/completions", "post", "Continues a text.", "Completion"},
+    {"/v1/classify", "post", "Which class a text or a pair of texts belongs to.", "Classify"},
+    {"/v1/fill", "post", "What may stand in a text's gaps, [MASK].", "Fill"},
     {"/v1/chat/completions", "post", "Answers a conversation, where the model has a template for it.", "Chat"},
     {"/v1/embeddings", "post", "Texts as vectors.", "Embeddings"},
     {"/tokenize", "post", "A text's tokens.", "Tokenize"},

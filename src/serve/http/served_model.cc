@@ -9,38 +9,35 @@
 #include "models/config.h"
 #include "runs/device.h"
 #include "runs/language_run.h"
+#include "serve/masked_filler.h"
 
 namespace cosformer::serve {
-namespace {
 
 namespace fs = std::filesystem;
 
 std::string name_of_run(const std::string& run) {
   const fs::path path = fs::path(run).lexically_normal();
-  const std::string name = path.filename().empty() ? path.parent_path().filename().string() : path.filename().string();
-  return fs::path(name).extension() == ".bundle" || fs::path(name).extension() == ".safetensors"
-             ? fs::path(name).stem().string()
-             : name;
+  fs::path name = path.filename().empty() ? path.parent_path().filename() : path.filename();
+  if (name.extension() == ".bundle" || name.extension() == ".safetensors") name = name.stem();
+  if (name.empty() || name == "." || name == "..") {
+    throw UserError(fmt::format("'{}' gives a model no name; name the run's folder as runs/NAME", run));
+  }
+  return name.string();
 }
 
-std::int64_t seconds_since_1970(const std::string& path) {
+std::int64_t time_of_run(const std::string& run) {
   std::error_code unknown;
-  const auto written = fs::last_write_time(path, unknown);
+  const auto written = fs::last_write_time(run, unknown);
   if (unknown) return 0;
   const auto ago = fs::file_time_type::clock::now() - written;
   const auto then = std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::seconds>(ago);
   return std::chrono::duration_cast<std::chrono::seconds>(then.time_since_epoch()).count();
 }
 
-}  // namespace
-
 std::unique_ptr<ServedModel> open_served_model(const std::string& run, const ServedModelOptions& options) {
   auto served = std::make_unique<ServedModel>();
   served->id = name_of_run(run);
-  if (served->id.empty() || served->id == "." || served->id == "..") {
-    throw UserError(fmt::format("'{}' gives a model no name; name the run's folder as runs/NAME", run));
-  }
-  served->created = seconds_since_1970(run);
+  served->created = time_of_run(run);
   const runs::LanguageRun opened = runs::open_language_run(run);
   runs::TrainConfig where;
   where.device = options.device;
@@ -49,13 +46,19 @@ std::unique_ptr<ServedModel> open_served_model(const std::string& run, const Ser
   served->kind = "lm";
   served->attention = models::label_of(config);
   served->parameters = opened.model->parameter_count();
-  served->context_length = opened.model->longest_stream();
   served->vocabulary = config.input.vocabulary;
   served->tokenizer = opened.tokenizer;
   served->tokenizer_kind = opened.tokenizer->kind_name();
+  if (!config.causal) {
+    served->kind = "mlm";
+    served->context_length = config.input.max_length;
+    served->filler = masked_filler(opened.model, opened.tokenizer);
+    return served;
+  }
   served->softmax_cache_bytes_per_token = static_cast<std::uint64_t>(config.layers * config.width) * 2 * sizeof(float);
   EngineOptions engine = options.engine;
   engine.memory = options.memory / 2;
+  served->context_length = opened.model->longest_stream();
   Generator generator(opened.model, opened.tokenizer);
   served->state_bytes = generator.begin(0).state.bytes();
   served->engine = std::make_unique<Engine>(std::move(generator), engine);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/formats/sha256.h"
+#include "serve/http/asking.h"
 #include "serve/http/completions.h"
 #include "serve/http/openapi.h"
 #include "serve/http/page_files.h"
@@ -47,6 +48,22 @@ HttpResponse file_response(const PageFile& file, const std::string& if_none_matc
   return response;
 }
 
+// What goes wrong is that request's answer.
+template <class Action>
+void guarded(const ExchangePointer& exchange, const Action& action) {
+  try {
+    action();
+  } catch (const RequestError& error) {
+    exchange->fail(error);
+  } catch (const UserError& error) {
+    exchange->fail(bad_request(error.what()));
+  } catch (const std::bad_alloc&) {
+    exchange->fail({503, "overloaded", "there is not enough memory"});
+  } catch (const std::exception&) {
+    exchange->fail({500, "server_error", "the server could not answer this"});
+  }
+}
+
 }  // namespace
 
 Service::Service(ServiceOptions options, std::vector<std::unique_ptr<ServedModel>> models)
@@ -68,26 +85,13 @@ bool Service::is_authorized(const HttpRequest& request) const {
 
 void Service::answer(HttpRequest request, std::shared_ptr<HttpReply> reply) {
   const auto exchange = std::make_shared<Exchange>(std::move(request), std::move(reply), metrics_, options_.log);
-  const auto guarded = [exchange](const auto& action) {
-    try {
-      action();
-    } catch (const RequestError& error) {
-      exchange->fail(error);
-    } catch (const UserError& error) {
-      exchange->fail(bad_request(error.what()));
-    } catch (const std::bad_alloc&) {
-      exchange->fail({503, "overloaded", "there is not enough memory"});
-    } catch (const std::exception&) {
-      exchange->fail({500, "server_error", "the server could not answer this"});
-    }
-  };
-  guarded([&] {
+  guarded(exchange, [&] {
     if (answer_at_once(exchange)) return;
     if (!is_authorized(exchange->request())) {
       throw RequestError(401, "authentication_error", "this server wants the header 'Authorization: Bearer KEY'");
     }
     if (draining_) throw RequestError(503, "overloaded", "the server is shutting down");
-    workers_.add([this, exchange, guarded] { guarded([&] { dispatch(exchange); }); });
+    workers_.add([this, exchange] { guarded(exchange, [&] { dispatch(exchange); }); });
   });
 }
 
@@ -142,7 +146,19 @@ void Service::dispatch(const ExchangePointer& exchange) {
   }
   if (path == "/v1/completions") {
     const JsonBody body = posted();
+    ServedModel& model = model_of(body);
+    if (model.answerer) return compute(exchange, [exchange, &model, body] { answer_source(exchange, model, body); });
     return answer_completion(exchange, language_model_of(body), body, options_.most_tokens);
+  }
+  if (path == "/v1/classify") {
+    const JsonBody body = posted();
+    ServedModel& model = model_of(body);
+    return compute(exchange, [exchange, &model, body] { answer_classify(exchange, model, body); });
+  }
+  if (path == "/v1/fill") {
+    const JsonBody body = posted();
+    ServedModel& model = model_of(body);
+    return compute(exchange, [exchange, &model, body] { answer_fill(exchange, model, body); });
   }
   if (path == "/v1/chat/completions") {
     const ServedModel& model = language_model_of(posted());
@@ -170,6 +186,18 @@ void Service::dispatch(const ExchangePointer& exchange) {
   }
   if (path == "/v1/sessions" || starts_with(path, "/v1/sessions/")) return answer_sessions(exchange);
   throw no_such_path();
+}
+
+void Service::compute(const ExchangePointer& exchange, std::function<void()> action) {
+  constexpr std::size_t kMostWaiting = 64;
+  if (computing_ >= kMostWaiting) {
+    throw RequestError(429, "overloaded", fmt::format("{} requests wait already; try again later", kMostWaiting));
+  }
+  ++computing_;
+  computer_.add([this, exchange, action = std::move(action)] {
+    guarded(exchange, action);
+    --computing_;
+  });
 }
 
 ServedModel& Service::model_of(const JsonBody& body) const {

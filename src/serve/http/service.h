@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,10 @@ class Service {
   const HttpServer* http_ = nullptr;
   std::atomic<bool> draining_ = false;
   Workers workers_{2};
+  // Models without an engine are asked one after the other.
+  void compute(const ExchangePointer& exchange, std::function<void()> action);
+  std::atomic<std::size_t> computing_ = 0;
+  Workers computer_{1};
 };
 
 }  // namespace cosformer::serve
