@@ -306,7 +306,8 @@ class Sessions(unittest.TestCase):
         self.ask("POST", "", {"id": "one"}, 201)
         os.rmdir(os.path.join(self.folder, "book"))
         got, _, answer = self.server.ask("POST", "/v1/sessions/one/save")
-        self.assertIn(got, (400, 500), answer)
+        self.assertEqual(got, 500, answer)
+        self.assertNotIn(self.folder, answer["error"]["message"])
         self.assertEqual(self.ask("GET", "/one")["tokens"], 1)
 
     def test_names(self):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <random>
 #include <utility>
@@ -180,7 +181,13 @@ SessionInfo SessionStore::save(const std::string& id) {
     const std::lock_guard lock(mutex_);
     session = free_at(id).session;
   }
-  save_session(path_of(id), session, owner_);
+  const std::string path = path_of(id);
+  try {
+    save_session(path, session, owner_);
+  } catch (const std::exception& error) {  // where it lies is no client's affair
+    std::fprintf(stderr, "cosformer: %s\n", error.what());
+    throw RequestError(500, "server_error", "the session could not be written to the server's disk; it is as it was");
+  }
   const std::lock_guard lock(mutex_);
   Entry& entry = at(id);
   entry.saved = entry.session.consumed() == session.consumed();
