@@ -1,5 +1,5 @@
 // Numbers by class against ones counted by hand.
-#include "cli/runs/class_report.h"
+#include "cli/eval/class_report.h"
 
 #include <gtest/gtest.h>
 

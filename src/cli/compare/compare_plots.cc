@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "cli/compare/compare_recall.h"
-#include "cli/runs/recall_plot.h"
+#include "cli/eval/recall_plot.h"
 #include "cli/terminal/gnuplot.h"
 #include "train/reports/metrics_log.h"
 

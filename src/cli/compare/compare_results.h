@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/runs/recall_curves.h"
+#include "cli/eval/recall_curves.h"
 
 namespace cosformer::cli {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/core.h>
 
-#include "cli/runs/eval_classifier.h"
-#include "cli/runs/eval_language.h"
-#include "cli/runs/eval_recall.h"
-#include "cli/runs/eval_text_to_text.h"
+#include "cli/eval/eval_classifier.h"
+#include "cli/eval/eval_language.h"
+#include "cli/eval/eval_recall.h"
+#include "cli/eval/eval_text_to_text.h"
 #include "cli/runs/predict_classifier.h"
 #include "cli/runs/predict_text_to_text.h"
 #include "cli/train/train_classifier.h"

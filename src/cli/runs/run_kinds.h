@@ -7,7 +7,7 @@
 
 #include <torch/nn/module.h>
 
-#include "cli/runs/eval_options.h"
+#include "cli/eval/eval_options.h"
 #include "cli/runs/predict_options.h"
 #include "runs/run_config.h"
 #include "train/trainer.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "cli/runs/run_report.h"
+#include "cli/eval/run_report.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/train/curves.h"
 #include "cli/train/train_run.h"

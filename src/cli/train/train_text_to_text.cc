@@ -6,7 +6,7 @@
 
 #include "base/share.h"
 #include "base/table.h"
-#include "cli/runs/run_report.h"
+#include "cli/eval/run_report.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/train/curves.h"
 #include "cli/train/train_run.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "serve/asked_model.h"
 #include "serve/engine/engine.h"
 #include "serve/engine/sessions.h"
-#include "serve/asked_model.h"
 
 namespace cosformer::serve {
 

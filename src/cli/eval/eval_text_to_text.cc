@@ -1,4 +1,4 @@
-#include "cli/runs/eval_text_to_text.h"
+#include "cli/eval/eval_text_to_text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/share.h"
 #include "base/table.h"
-#include "cli/runs/run_report.h"
+#include "cli/eval/run_report.h"
 #include "cli/terminal/progress_line.h"
 #include "data/baselines/text_to_text_floor.h"
 #include "data/dataset/fingerprint.h"

@@ -1,4 +1,4 @@
-#include "cli/runs/eval_examples.h"
+#include "cli/eval/eval_examples.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "cli/runs/eval_recall.h"
+#include "cli/eval/eval_recall.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/share.h"
 #include "base/table.h"
-#include "cli/runs/recall_plot.h"
-#include "cli/runs/run_report.h"
+#include "cli/eval/recall_plot.h"
+#include "cli/eval/run_report.h"
 #include "cli/terminal/progress_line.h"
 #include "data/baselines/recall_floor.h"
 #include "runs/device.h"

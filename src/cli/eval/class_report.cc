@@ -1,4 +1,4 @@
-#include "cli/runs/class_report.h"
+#include "cli/eval/class_report.h"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "cli/runs/eval_language.h"
+#include "cli/eval/eval_language.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "cli/bench/context_plot.h"
-#include "cli/runs/run_report.h"
+#include "cli/eval/run_report.h"
 #include "cli/terminal/progress_line.h"
 #include "data/baselines/lm_floor.h"
 #include "data/dataset/fingerprint.h"

@@ -1,4 +1,4 @@
-#include "cli/runs/recall_plot.h"
+#include "cli/eval/recall_plot.h"
 
 #include <array>
 #include <filesystem>

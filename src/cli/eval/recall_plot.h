@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/runs/recall_curves.h"
+#include "cli/eval/recall_curves.h"
 #include "cli/train/floor_lines.h"
 
 namespace cosformer::cli {

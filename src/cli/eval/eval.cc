@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/runs/eval_options.h"
+#include "cli/eval/eval_options.h"
 #include "cli/runs/run_kinds.h"
 #include "cli/terminal/numbers.h"
 #include "cli/train/unread_options.h"

@@ -1,4 +1,4 @@
-#include "cli/runs/run_report.h"
+#include "cli/eval/run_report.h"
 
 #include <algorithm>
 #include <cmath>

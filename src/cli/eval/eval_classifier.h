@@ -1,7 +1,7 @@
 // `cosformer eval` of classifiers.
 #pragma once
 
-#include "cli/runs/eval_options.h"
+#include "cli/eval/eval_options.h"
 
 namespace cosformer::cli {
 

@@ -1,7 +1,7 @@
 // `cosformer eval` for runs of the task recall.
 #pragma once
 
-#include "cli/runs/eval_options.h"
+#include "cli/eval/eval_options.h"
 
 namespace cosformer::cli {
 

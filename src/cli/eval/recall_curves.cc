@@ -1,4 +1,4 @@
-#include "cli/runs/recall_curves.h"
+#include "cli/eval/recall_curves.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,13 +1,13 @@
-#include "cli/runs/eval_classifier.h"
+#include "cli/eval/eval_classifier.h"
 
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
 
 #include "base/share.h"
-#include "cli/runs/class_report.h"
-#include "cli/runs/eval_examples.h"
-#include "cli/runs/run_report.h"
+#include "cli/eval/class_report.h"
+#include "cli/eval/eval_examples.h"
+#include "cli/eval/run_report.h"
 #include "cli/terminal/progress_line.h"
 
 namespace cosformer::cli {
