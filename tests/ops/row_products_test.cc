@@ -32,7 +32,7 @@ TEST(RowProducts, GiveARowTheSameBitsInEveryBatch) {
     for (std::int64_t count = 1; count < 64; count += 3) {
       for (const std::int64_t begin : {std::int64_t{0}, (64 - count) / 2, 64 - count}) {
         EXPECT_TRUE(at::equal(row_products(x.narrow(0, begin, count), w, bias), all.narrow(0, begin, count)))
-            << count << " rows from " << begin;
+            << count << " rows from " << begin << " of " << columns << " x " << k;
       }
     }
   }

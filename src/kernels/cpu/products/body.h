@@ -5,6 +5,10 @@
 // bits.
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/cpu/body/vector.h"
 #include "kernels/cpu/products/row_products.h"
 
@@ -16,6 +20,18 @@ COSFORMER_INLINE Vector<float> load_end(const float* p, Index count) {
   float lanes[kLanes<float>] = {};
   for (Index at = 0; at < count; ++at) lanes[at] = p[at];
   return load(lanes);
+}
+
+// a·b + c with one rounding, where the instruction set has that. Said so, because the compiler, which may contract the
+// sum or not, chose one in one shape of the tile and the other in another.
+COSFORMER_INLINE Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+#if defined(__AVX512F__) && COSFORMER_VECTOR_BYTES == 64
+  return (Vector<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__) && COSFORMER_VECTOR_BYTES == 32
+  return (Vector<float>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
 }
 
 template <int kRows>
@@ -31,7 +47,8 @@ void multiply_tile(const RowProducts& p, Index row, Index column, Index columns)
     COSFORMER_UNROLL for (int r = 0; r < kRows; ++r) own[r] = read(x[r] + at);
     COSFORMER_UNROLL for (int c = 0; c < kColumns; ++c) {
       const Vector<float> weight = read(w[c] + at);
-      COSFORMER_UNROLL for (int r = 0; r < kRows; ++r) sums[r * kColumns + c] += own[r] * weight;
+      COSFORMER_UNROLL for (int r = 0; r < kRows; ++r) sums[r * kColumns + c] =
+          multiply_add(own[r], weight, sums[r * kColumns + c]);
     }
   };
   for (Index at = 0; at < whole; at += kLanes<float>) {
