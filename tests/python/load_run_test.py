@@ -75,13 +75,17 @@ class LoadRun(unittest.TestCase):
             prompt = LONG if "attention.token_decay=true" in model else PROMPT
             with self.subTest(model), tempfile.TemporaryDirectory() as run:
                 make_run(run, model)
-                output = self.program(run, "--prompt", prompt)
-                self.assertEqual(output.returncode, 0, output.stderr)
-                theirs = torch.tensor(json.loads(output.stdout)["logits"])
-                ours = load_run.logits(run, prompt.encode())[-1]
-                exact = self.in_double(run, prompt)
-                self.assertGreater(theirs.std().item(), 0.1)
-                error, bound = (theirs - exact).abs().max().item(), 2 * (ours - exact).abs().max().item()
+                error = bound = 0
+                # One text's error may be luck, either way: the worst of several is compared.
+                for text in (prompt, prompt[len(prompt) // 3:], prompt[len(prompt) // 2:]):
+                    output = self.program(run, "--prompt", text)
+                    self.assertEqual(output.returncode, 0, output.stderr)
+                    theirs = torch.tensor(json.loads(output.stdout)["logits"])
+                    ours = load_run.logits(run, text.encode())[-1]
+                    exact = self.in_double(run, text)
+                    self.assertGreater(theirs.std().item(), 0.1)
+                    error = max(error, (theirs - exact).abs().max().item())
+                    bound = max(bound, 2 * (ours - exact).abs().max().item())
                 self.assertLessEqual(error, bound)
                 self.assertLess(bound, 1e-3 * theirs.std().item())
 
