@@ -10,7 +10,7 @@ void add_serve(CLI::App& app) {
   app.callback([] {
     throw UserError(
         "this program was built without the server; install Boost and prometheus-cpp (on Debian: apt-get install "
-        "libboost-dev libprometheus-cpp-dev) and build it again");
+        "libboost-dev prometheus-cpp-dev) and build it again");
   });
 }
 
